@@ -1,0 +1,107 @@
+/* config.h - the values of one trial's configuration and the rows that describe them.
+ *
+ * A key is a row {path, type, range, default, unit, help}.  The core rows stand in sweep/keys.c; a plug-in
+ * (position scheme, task, ...) carries its own rows, which apply only where that plug-in is chosen.  The
+ * assembled table gives each distinct path one slot; a config is one value per slot. */
+#ifndef PESWEEP_CONFIG_H
+#define PESWEEP_CONFIG_H
+
+#include "pesweep/arena.h"
+
+enum pes_value_type {
+    PES_VALUE_BOOL,   /* true | false */
+    PES_VALUE_INT,    /* 64 bits, within [min, max] */
+    PES_VALUE_REAL,   /* finite, within [min, max] */
+    PES_VALUE_CHOICE, /* one of `choices` */
+    PES_VALUE_TEXT,   /* free text */
+    PES_VALUE_SET,    /* all | none | list of non-negative integers below 64 (heads, layers) */
+    PES_VALUE_INTS,   /* list of integers, each within [min, max] */
+    PES_VALUE_REALS   /* list of reals, each within [min, max]; `length` of them if not 0 */
+};
+
+struct pes_value {
+    enum pes_value_type type;
+    int64_t integer;       /* BOOL (0, 1), INT, CHOICE (index) */
+    double real;           /* REAL */
+    const char *text;      /* CHOICE (name), TEXT */
+    uint64_t set;          /* SET: bit i = member i; all = UINT64_MAX, none = 0 */
+    size_t count;          /* INTS, REALS */
+    const int64_t *integers;
+    const double *reals;
+};
+
+struct pes_key {
+    const char *path; /* "model.rope_base"; NULL ends an array of keys */
+    enum pes_value_type type;
+    double min, max;           /* inclusive bounds of INT, INTS, REAL, REALS */
+    bool min_open;             /* the value min itself is not allowed */
+    const char *const *choices; /* CHOICE: NULL-terminated */
+    size_t length;             /* REALS, INTS: required number of elements, 0 = any */
+    const char *fallback;      /* default as it would be written in YAML; NULL = must be given */
+    const char *unit;          /* "" if none */
+    const char *help;          /* one sentence */
+};
+
+/* A row and the plug-in it belongs to: applies where the CHOICE at `owner_path` is `owner`; NULL = always. */
+struct pes_key_entry {
+    const struct pes_key *key;
+    const char *owner_path, *owner;
+    size_t slot;
+};
+
+struct pes_key_table {
+    size_t num_entries, num_slots;
+    const struct pes_key_entry *entries; /* in the order of the reference page */
+    const char *const *paths;            /* [num_slots] */
+};
+
+/* Values of all slots.  A slot whose rows don't apply under the chosen plug-ins has `applies` false and its
+ * value must not be read. */
+struct pes_config {
+    const struct pes_key_table *table;
+    struct pes_value *values; /* [num_slots] */
+    bool *given;              /* [num_slots]: set by the user, not by default */
+    bool *applies;            /* [num_slots], after pes_config_resolve */
+};
+
+/* All slots unset; the arena owns the config.  NULL: no memory. */
+struct pes_config *pes_config_create(const struct pes_key_table *table, struct pes_arena *arena);
+struct pes_config *pes_config_copy(const struct pes_config *config, struct pes_arena *arena);
+
+/* Slot of a full path ("model.pe"), or of a bare name that is unique ("pe"); -1 if unknown, -2 if ambiguous. */
+long pes_key_table_find(const struct pes_key_table *table, const char *name);
+
+/* The row of a slot that applies under config's choices; NULL if none. */
+const struct pes_key *pes_config_key(const struct pes_config *config, size_t slot);
+
+/* Parses one scalar or a flow list ("[0, 1]") against a key.  The value's lists and texts live in `arena`.
+ * Error: PES_INPUT with what is wrong and what is allowed, without a place (the caller prefixes it). */
+enum pes_status pes_value_parse(const struct pes_key *key, const char *text, struct pes_arena *arena,
+                                struct pes_value *value);
+bool pes_value_equal(const struct pes_value *a, const struct pes_value *b);
+
+/* Canonical text: what pes_value_parse would read back to the same value; the arena owns it. */
+const char *pes_value_format(const struct pes_value *value, struct pes_arena *arena);
+
+/* Sets a value by path from YAML text, for programs and tests: pes_config_set(c, arena, "model.pe", "rope"). */
+enum pes_status pes_config_set(struct pes_config *config, struct pes_arena *arena, const char *path,
+                               const char *text);
+
+/* Fills defaults, decides `applies`, resets what doesn't apply.  Errors: a required value is missing; a given
+ * value doesn't apply under the choices made (named, with the plug-ins that have it). */
+enum pes_status pes_config_resolve(struct pes_config *config, struct pes_arena *arena);
+
+/* Values by full path.  An unknown path, a wrong type or one that doesn't apply is a fault of the program. */
+bool pes_config_bool(const struct pes_config *config, const char *path);
+int64_t pes_config_int(const struct pes_config *config, const char *path);
+double pes_config_real(const struct pes_config *config, const char *path);
+const char *pes_config_text(const struct pes_config *config, const char *path); /* CHOICE, TEXT */
+uint64_t pes_config_set_of(const struct pes_config *config, const char *path);   /* SET */
+const struct pes_value *pes_config_value(const struct pes_config *config, const char *path);
+bool pes_config_applies(const struct pes_config *config, const char *path);
+
+/* Canonical configuration of a trial: the lines "path=value\n" in path order of every value under the blocks
+ * task, model and train that applies and differs from its default.  Its XXH3-128 is the trial's key. */
+const char *pes_config_canonical(const struct pes_config *config, struct pes_arena *arena);
+
+#endif

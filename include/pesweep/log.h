@@ -1,0 +1,24 @@
+/* log.h - what is said while running: one progress line on a terminal, plain lines elsewhere, JSON events on
+ * request.  Everything goes to standard error except JSON events and results, so output can be piped. */
+#ifndef PESWEEP_LOG_H
+#define PESWEEP_LOG_H
+
+#include "pesweep/base.h"
+
+/* Appends every line (as JSON) to `path` too; NULL = none.  quiet: warnings and errors only. */
+enum pes_status pes_log_open(const char *path, bool quiet, bool json);
+void pes_log_close(void);
+
+/* "pesweep: message" on standard error (after clearing a progress line), and in the log file. */
+void pes_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void pes_log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void pes_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One JSON object (no newline) to the log file, and to standard output with --json. */
+void pes_log_event(const char *json);
+
+/* Replaces the progress line on a terminal; elsewhere prints at most one line every 60 s. */
+void pes_log_progress(const char *text);
+void pes_log_progress_end(void);
+
+#endif

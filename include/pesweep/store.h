@@ -1,0 +1,82 @@
+/* store.h - the only place with HDF5: the results file, its reader, and the trials' checkpoints.
+ *
+ * Rank 0 creates the file alone under a temporary name and renames it; afterwards ranks only ever write raw data of
+ * their own trials' rows.  Order per trial: row and checksum, fdatasync, status, fdatasync, then the checkpoint
+ * goes.  What isn't `done` is not believed.  Messages name the file and the cause. */
+#ifndef PESWEEP_STORE_H
+#define PESWEEP_STORE_H
+
+#include "pesweep/train.h"
+
+#define PES_SCHEMA_VERSION 1
+
+struct pes_store;
+
+/* Whose bytes go to the file: every rank's own (shared), or all through rank 0 (for NFS from several nodes). */
+enum pes_writer { PES_WRITER_SHARED, PES_WRITER_RANK0 };
+
+/* Rank 0 only, serial, before pes_store_open.  Takes the lock on <path>.lock (PES_BUSY naming the owner), creates
+ * the file if there is none, resumes it if its trials are this sweep's, extends it (new file, copied rows, rename)
+ * if the sweep has more; refuses (PES_INPUT) a foreign, damaged, older or newer file and differing measure or
+ * store values, both named.  Nothing is touched on refusal. */
+enum pes_status pes_store_prepare(const char *path, const struct pes_sweep *sweep,
+                                  const struct pes_layout *layout);
+
+/* Collective over the communicator of comm when shared (parallel is true and there is more than one rank);
+ * otherwise only rank 0 holds the file open and the others get a store that can't write. */
+enum pes_status pes_store_open(const char *path, const struct pes_sweep *sweep, const struct pes_layout *layout,
+                               enum pes_writer writer, struct pes_store **store);
+enum pes_status pes_store_close(struct pes_store *store); /* collective as open; gives the lock back */
+
+/* Writer that suits the file system and the number of nodes; *reason says why. */
+enum pes_writer pes_store_choose_writer(const char *path, int num_nodes, const char **reason);
+
+/* Status, reason and steps of every trial as they stand; the caller's arrays have sweep->num_trials entries. */
+enum pes_status pes_store_read_status(struct pes_store *store, uint8_t *status, uint8_t *reason);
+
+/* A hint for `status` alone. */
+enum pes_status pes_store_mark_running(struct pes_store *store, size_t trial, int rank);
+
+/* Writes a finished trial in the order above.  PES_IO: nothing of this trial counts. */
+enum pes_status pes_store_write_trial(struct pes_store *store, size_t trial, const struct pes_row *row,
+                                      const struct pes_train_result *result, int rank);
+
+/* Adds one JSON text to /provenance/runs (rank 0) and gives its number, or changes it (number >= 0). */
+enum pes_status pes_store_write_run(struct pes_store *store, int *number, const char *json);
+
+/* Checkpoints: <path>.ckpt/<key>.h5, atomic, with a checksum. */
+enum pes_status pes_checkpoint_save(const char *path, const char *key, const struct pes_train_state *state);
+/* PES_OK and *found; an unreadable one is PES_IO with a message (start again and say so). */
+enum pes_status pes_checkpoint_load(const char *path, const char *key, struct pes_train_state *state, bool *found);
+void pes_checkpoint_remove(const char *path, const char *key);
+/* Files of other trials' keys in the folder, for a report; removes the folder if it is empty. */
+void pes_checkpoint_tidy(const char *path, const struct pes_sweep *sweep, size_t *stale);
+
+/* Reader: serial, read-only, locking off, no MPI; sees a running sweep's file as it is at open. */
+struct pes_reader;
+enum pes_status pes_reader_open(const char *path, struct pes_reader **reader);
+void pes_reader_close(struct pes_reader *reader);
+size_t pes_reader_num_trials(const struct pes_reader *reader);
+const struct pes_sweep *pes_reader_sweep(struct pes_reader *reader);   /* parsed from the stored text */
+const struct pes_layout *pes_reader_layout(struct pes_reader *reader); /* of the stored sweep */
+/* [num_trials] each; owned by the reader. */
+const uint8_t *pes_reader_status(const struct pes_reader *reader);
+const uint8_t *pes_reader_reason(const struct pes_reader *reader);
+const char *pes_reader_key(const struct pes_reader *reader, size_t trial);
+const char *pes_reader_message(const struct pes_reader *reader, size_t trial);
+/* Number in the file of a trial of reader's sweep = its place; files extended keep grid order. */
+enum pes_status pes_reader_row(struct pes_reader *reader, size_t trial, struct pes_row *row);
+/* A whole variable as doubles, [trial, ...]: *values from malloc, the caller frees. */
+enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group, const char *name,
+                                    double **values, size_t *count);
+enum pes_status pes_reader_checksum(struct pes_reader *reader, size_t trial, uint64_t *stored, uint64_t *computed);
+size_t pes_reader_num_runs(struct pes_reader *reader);
+const char *pes_reader_run(struct pes_reader *reader, size_t run);
+
+/* Bytes the results file of a sweep will have. */
+uint64_t pes_store_file_bytes(const struct pes_sweep *sweep, const struct pes_layout *layout);
+
+/* Versions and build of HDF5 for provenance: "1.10.8, parallel". */
+const char *pes_store_library(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* symmetry.h - constraints on M = W_q^T W_k: exact ones by parameters, soft ones by penalties.
+ *
+ * Exact: the k projection is a map of the q projection, so training sees an expanded W_k, b_k and gives their
+ * gradients back.  Soft: weight x mean over layers and heads of a ratio of Frobenius norms, denominators without
+ * gradient (arXiv 2607.06621). */
+#ifndef PESWEEP_SYMMETRY_H
+#define PESWEEP_SYMMETRY_H
+
+#include "pesweep/config.h"
+#include "pesweep/tensor.h"
+
+struct pes_symmetry {
+    const char *name, *summary, *source;
+    /* PES_INPUT where the constraint makes no sense (antisymmetric with odd head width, ...). */
+    enum pes_status (*check)(const struct pes_config *config, const struct pes_shape *shape);
+    /* Adds layers.<l>.attn.wk, bk (free) or sym_scale, or nothing (psd). */
+    enum pes_status (*declare)(const struct pes_config *config, const struct pes_shape *shape, int layer,
+                               struct pes_tensor_table *table);
+    /* wk[C, C], bk[C] from the layer's parameters. */
+    void (*expand)(const struct pes_config *config, const struct pes_shape *shape, int layer,
+                   const struct pes_parameters *parameters, real *wk, real *bk);
+    /* Adds the gradients that dwk, dbk give to wq, bq, sym_scale (or wk, bk). */
+    void (*reduce)(const struct pes_config *config, const struct pes_shape *shape, int layer,
+                   const struct pes_parameters *parameters, const real *dwk, const real *dbk);
+};
+
+#define PES_SYMMETRIES(X) X(none) X(psd) X(symmetric) X(antisymmetric)
+#define X(identifier) extern const struct pes_symmetry pes_symmetry_##identifier;
+PES_SYMMETRIES(X)
+#undef X
+extern const struct pes_symmetry *const pes_symmetries[];
+extern const char *const pes_symmetry_names[];
+const struct pes_symmetry *pes_symmetry_find(const char *name);
+
+/* Penalty of one head from its raw W_q, W_k [D, C] rows; adds scale * gradient to dwq, dwk (NULL: value only).
+ * Returns the ratio (NaN if ||M|| = 0, with no gradient).  scratch: 6 D*D doubles. */
+struct pes_penalty {
+    const char *name, *summary, *source;
+    double (*head)(int D, int C, const real *wq, const real *wk, double scale, real *dwq, real *dwk,
+                   double *scratch);
+};
+#define PES_PENALTIES(X) X(none) X(symmetry) X(antisymmetry) X(phase)
+#define X(identifier) extern const struct pes_penalty pes_penalty_##identifier;
+PES_PENALTIES(X)
+#undef X
+extern const struct pes_penalty *const pes_penalties[];
+extern const char *const pes_penalty_names[];
+const struct pes_penalty *pes_penalty_find(const char *name);
+
+#endif
