@@ -18,6 +18,7 @@ module_of() {
     kernels | linalg) echo math ;;
     optimizer) echo model ;;
     measure) echo spectrum ;;
+    weights) echo pretrained ;;
     *) echo "$1" ;;
     esac
 }
@@ -29,7 +30,7 @@ number_of() {
     done
     echo 0
 }
-for directory in src/*/; do
+for directory in src/*/ analysis/; do
     module=$(basename "$directory")
     own=$(number_of "$module")
     [ "$own" -gt 0 ] || complain "src/$module is not in the list of modules"

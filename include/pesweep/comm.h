@@ -17,8 +17,8 @@ int pes_comm_rank(void); /* 0 before the start */
 int pes_comm_size(void); /* 1 before the start */
 int pes_comm_num_nodes(void);
 const char *pes_comm_host(void);
-const char *pes_comm_library(void);  /* "Open MPI v4.1.4, ..." */
-const void *pes_comm_handle(void);   /* const MPI_Comm *, for store's parallel open */
+const char *pes_comm_library(void); /* "Open MPI v4.1.4, ..." */
+const void *pes_comm_handle(void);  /* const MPI_Comm *, for store's parallel open */
 
 /* Ends every rank with an exit code. */
 _Noreturn void pes_comm_abort(int exit_code);
@@ -26,8 +26,10 @@ _Noreturn void pes_comm_abort(int exit_code);
 /* Collective.  All ranks compare `count` bytes with rank 0's: PES_INPUT naming host and rank that differ, on
  * every rank.  `what` goes into the message. */
 enum pes_status pes_comm_agree(const void *bytes, size_t count, const char *what);
-/* Collective: rank 0's bytes to all; the largest status of all ranks to all. */
+/* Collective: rank 0's bytes to all. */
 void pes_comm_broadcast(void *bytes, size_t count);
+/* Collective: the largest status of all ranks to all, with its message (pes_error_message) unless it is
+ * PES_OK. */
 enum pes_status pes_comm_worst(enum pes_status status);
 /* Collective: fixed-size texts of all ranks to rank 0 (all[size][bytes], NULL elsewhere). */
 void pes_comm_gather(const void *mine, size_t bytes, void *all);
@@ -44,7 +46,8 @@ bool pes_comm_wait(double seconds);
 void pes_comm_barrier(void);
 
 /* Signals: a handler that only sets a flag, for USR1, TERM, INT (HUP and PIPE ignored); installed before
- * pes_comm_start.  A second signal ends the process at once with 128 + signal. */
+ * pes_comm_start.  A second INT ends the process at once with 130; batch systems repeat TERM, which changes
+ * nothing. */
 void pes_signals_install(void);
 int pes_signals_caught(void); /* number of the signal, 0 if none */
 

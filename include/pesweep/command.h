@@ -11,9 +11,15 @@ struct pes_command {
     enum pes_status (*run)(int argc, char **argv);
 };
 
-#define PES_COMMANDS(X) X(plan) X(run) X(status) X(export) X(list)
-#define X(identifier) extern const struct pes_command pes_command_##identifier;
+/* In the order in which `pesweep help` lists them. */
+#define PES_COMMANDS(X) X(plan) X(run) X(replay) X(list) X(doctor) X(help)
+#define X(identifier)   extern const struct pes_command pes_command_##identifier;
 PES_COMMANDS(X)
 #undef X
+extern const struct pes_command *const pes_commands[]; /* ended by NULL */
+
+/* Finds the command that argv[1] names and runs it.  `pesweep`, `pesweep --help`, `pesweep --version` and
+ * `pesweep CMD --help` print what they say and return PES_OK. */
+enum pes_status pes_command_dispatch(int argc, char **argv);
 
 #endif

@@ -20,13 +20,18 @@ int pes_kernels_threads(void);
 enum pes_activation { PES_ACTIVATION_NONE, PES_ACTIVATION_RELU, PES_ACTIVATION_GELU };
 
 /* Inverted dropout: an element is kept with probability 1 - rate and then scaled by 1/(1 - rate).  Masks are
- * never stored: forward and backward draw the same words again.  Rate has a resolution of 2^-16.  The mask is a
- * function of (rng, first_row + row, column); see math/dropout mapping in rng.  rate 0 = off. */
+ * never stored: forward and backward draw the same words again.  The mask is a function of
+ * (rng, row, column), row = first_row + row of the call: with words w[4] = pes_rng_words(rng, element) of the element
+ * (row / 8) * 2^32 + column and h = row % 8, the element is dropped if the low (h even) or high (h odd)
+ * half of w[h / 2] is below round(rate * 2^16).  The scale is that of this rounded rate.  rate 0 = off. */
 struct pes_dropout {
-    double rate;
+    double rate; /* [0, 1) */
     struct pes_rng rng;
     uint64_t first_row; /* number of row 0 within the optimizer batch, so that micro-batches don't matter */
 };
+
+/* 0 where dropped, else the scale: the mapping above, one element at a time. */
+double pes_dropout_factor(const struct pes_dropout *dropout, size_t row, size_t column);
 
 /* What follows a product, in this order: + bias, save, activation, dropout, + residual. */
 struct pes_epilogue {
@@ -69,10 +74,10 @@ struct pes_attention {
      * is addressed are readable.  NULL = none. */
     const real *bias;
     ptrdiff_t bias_key_stride;
-    struct pes_dropout dropout; /* of the probabilities; first_row = (sequence * H + head) * T */
+    struct pes_dropout dropout; /* of the probabilities: row = key, column = query, first_row = (sequence * H + head) * T */
 };
 
-/* Scratch a call needs, in elements, for the given sizes; one per thread. */
+/* Scratch a call needs, in elements, for the given sizes; one per thread, 64-byte aligned. */
 size_t pes_attention_scratch(int T, int width, int value_width);
 
 /* o[T] rows of value_width; log_sum_exp[T]: natural log of sum_j exp(score_ij), -inf for rows without keys. */

@@ -1,12 +1,12 @@
 /* model.h - a decoder/encoder block model: configuration, parameters, forward and backward by hand.
  *
- * Letters (here and in all kernels): B sequences, T positions, C width, H heads, D = C/H, L layers, V vocabulary,
- * F feed-forward width (0 = attention only), N = B*T rows.
+ * Letters (here and in all kernels): B sequences, T positions, C width, H heads, D = C/H, L layers, V
+ * vocabulary, F feed-forward width (0 = attention only), N = B*T rows.
  *
  *   x_0 = embed[ids] (+ position vector), dropout
- *   x'  = x + dropout(W_o attention(W_q n1(x), W_k s, W_v s) + b_o),  s = n1(x), or x_0 when kv_source: embedding
- *   x'' = x' + dropout(W_2 act(W_1 n2(x') + b_1) + b_2)
- *   logits = W (mean over real positions, or each position, of norm_f(x_L)) + b
+ *   x'  = x + dropout(W_o attention(W_q n1(x), W_k s, W_v s) + b_o),  s = n1(x), or x_0 when kv_source:
+ * embedding x'' = x' + dropout(W_2 act(W_1 n2(x') + b_1) + b_2) logits = W (mean over real positions, or each
+ * position, of norm_f(x_L)) + b
  *
  * Work goes micro-batch by micro-batch; nothing of size [B, H, T, T] exists in training. */
 #ifndef PESWEEP_MODEL_H
@@ -31,6 +31,7 @@ struct pes_model_config {
     enum pes_activation activation;
     bool final_norm, mla;
     int d_latent, d_rope; /* mla */
+    bool latent_norm;     /* mla: RMSNorm on both latents (eps 1e-6) */
     const struct pes_position *position;
     uint64_t pe_heads, pe_layers;
     const struct pes_symmetry *symmetry;
@@ -47,10 +48,15 @@ struct pes_model_config {
 enum pes_status pes_model_configure(const struct pes_config *config, const struct pes_task_shape *task,
                                     struct pes_model_config *model);
 
+/* The same errors for a configuration filled by hand. */
+enum pes_status pes_model_check(const struct pes_model_config *config);
+
 struct pes_model {
     struct pes_model_config config;
     struct pes_tensor_table tensors;
+    struct pes_model_places *places; /* where the model's own tensors stand */
 };
+/* The arena owns the model.  Errors: those of pes_model_check, PES_MEMORY. */
 enum pes_status pes_model_create(const struct pes_model_config *config, struct pes_arena *arena,
                                  struct pes_model **model);
 
@@ -70,11 +76,12 @@ struct pes_intervention {
 /* Sees attention as it is computed, per (sequence, layer, head); analysis only. */
 struct pes_observation {
     int layer, head, T;
-    int64_t sequence;           /* batch.first + b */
-    const uint8_t *mask;        /* [T] or NULL */
-    const real *scores;         /* [T][T] raw, unmasked, biases and positions included */
-    const real *content_scores; /* [T][T] the same head without the positional coupling; NULL if not defined */
-    const real *probabilities;  /* [T][T] */
+    int64_t sequence;    /* batch.first + b */
+    const uint8_t *mask; /* [T] or NULL */
+    const real *scores;  /* [T][T] raw, unmasked, biases and positions included */
+    const real
+        *content_scores;       /* [T][T] the same head without the positional coupling; NULL if not defined */
+    const real *probabilities; /* [T][T] */
 };
 struct pes_observer {
     void *context;
@@ -82,36 +89,37 @@ struct pes_observer {
     void (*observe)(void *context, const struct pes_observation *observation);
 };
 
-/* Scratch for micro-batches of up to `B` sequences of up to T tokens, plus what is prepared once per step (transposed
- * weights, expanded keys, bias and rotation tables).  Evaluation needs less than training. */
+/* Scratch for micro-batches of up to `B` sequences of up to T tokens, plus what is prepared once per step
+ * (transposed weights, expanded keys, bias and rotation tables).  Evaluation needs less than training. */
 struct pes_workspace;
-enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool training, struct pes_arena *arena,
-                                     struct pes_workspace **workspace);
+enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool training,
+                                     struct pes_arena *arena, struct pes_workspace **workspace);
 
 /* Sequences per micro-batch: about 256 tokens (see README, performance), at least 1; fixed, never timed. */
 int pes_model_micro_batch(const struct pes_model_config *config);
 
-/* Prepares the workspace for these parameters and this intervention (NULL = none).  Before any pes_model_run. */
+/* Prepares the workspace for these parameters and this intervention (NULL = none).  Before any pes_model_run.
+ */
 void pes_model_prepare(const struct pes_model *model, struct pes_workspace *workspace, const real *parameters,
                        const struct pes_intervention *intervention);
 
 /* Sums over labelled rows: never averages of averages. */
 struct pes_loss {
-    double sum, scored_sum;         /* of -log p(label); over scored positions only */
-    int64_t count, scored_count;    /* labels; scored positions (= labels without a scored array) */
-    int64_t correct;                /* scored positions whose largest logit is the label */
+    double sum, scored_sum;      /* of -log p(label); over scored positions only */
+    int64_t count, scored_count; /* labels; scored positions (= labels without a scored array) */
+    int64_t correct;             /* scored positions whose largest logit is the label */
 };
 
 struct pes_pass {
-    real *gradient;  /* flat vector to add to, or NULL: forward only */
-    double scale;    /* of the loss in the gradient: 1 / labels of the whole optimizer batch */
-    bool training;   /* dropout on */
-    uint64_t seed;   /* of dropout */
+    real *gradient; /* flat vector to add to, or NULL: forward only */
+    double scale;   /* of the loss in the gradient: 1 / labels of the whole optimizer batch */
+    bool training;  /* dropout on */
+    uint64_t seed;  /* of dropout */
     uint32_t step;
     const struct pes_observer *observer; /* or NULL */
-    real *logits;    /* out: [B][classes] or [B][T][classes]; NULL = not wanted */
-    /* Residual stream entering each layer, [L][N][C]: written if save_streams, read if first_layer > 0, where the
-     * pass then starts (forward only).  With kv_source embedding the caller also keeps layer 0's. */
+    real *logits;                        /* out: [B][classes] or [B][T][classes]; NULL = not wanted */
+    /* Residual stream entering each layer, [L][N][C]: written if save_streams, read if first_layer > 0, where
+     * the pass then starts (forward only).  With kv_source embedding the caller also keeps layer 0's. */
     real *streams;
     bool save_streams;
     int first_layer;
@@ -119,29 +127,31 @@ struct pes_pass {
     double *row_loss;     /* out: per label row; NULL */
 };
 
-/* Forward, and backward if pass->gradient, over one micro-batch (batch->B <= the workspace's).  Adds to *loss. */
-void pes_model_run(const struct pes_model *model, struct pes_workspace *workspace, const struct pes_batch *batch,
-                   const struct pes_pass *pass, struct pes_loss *loss);
+/* Forward, and backward if pass->gradient, over one micro-batch (batch->B <= the workspace's).  Adds to
+ * *loss. */
+void pes_model_run(const struct pes_model *model, struct pes_workspace *workspace,
+                   const struct pes_batch *batch, const struct pes_pass *pass, struct pes_loss *loss);
 
-/* After the last micro-batch: maps the gradients of expanded keys back and adds the penalty's; returns weight x
- * penalty (0 without one).  gradient NULL: the value only. */
+/* After the last micro-batch: maps the gradients of expanded keys back and adds the penalty's; returns weight
+ * x penalty (0 without one).  gradient NULL: the value only. */
 double pes_model_finish(const struct pes_model *model, struct pes_workspace *workspace, real *gradient);
 
-/* One head's matrices in double, composed where the model factors them (MLA): q = wq x + bq and so on.  For pes_spectrum.
- * The arrays live in the arena. */
+/* One head's matrices in double, composed where the model factors them (MLA): q = wq x + bq and so on.  For
+ * pes_spectrum. The arrays live in the arena. */
 struct pes_head {
-    int D, C;                /* wq, wk are [D, C] */
+    int D, C;                        /* wq, wk are [D, C] */
     const double *wq, *wk, *wv, *wo; /* wv [Dv, C], wo [C, Dv] (this head's columns) */
     int Dv;
-    const double *bq, *bk;   /* [D], zeros if none */
-    const double *gain;      /* [C] of the norm in front of q, NULL = none */
-    bool query_folds, key_folds; /* which sides read the normalised stream (kv_source: embedding: keys don't) */
-    bool centred;            /* LayerNorm centres; RMSNorm doesn't */
-    int pairs;               /* rotated pairs; without rotation D/2 "as if paired" */
-    const double *rq, *rk;   /* rotary rows [2 * pairs, C]: the first rows of wq, wk, or MLA's own */
+    const double *bq, *bk; /* [D], zeros if none */
+    const double *gain;    /* [C] of the norm in front of q, NULL = none */
+    bool query_folds,
+        key_folds;             /* which sides read the normalised stream (kv_source: embedding: keys don't) */
+    bool centred;              /* LayerNorm centres; RMSNorm doesn't */
+    int pairs;                 /* rotated pairs; without rotation D/2 "as if paired" */
+    const double *rq, *rk;     /* rotary rows [2 * pairs, C]: the first rows of wq, wk, or MLA's own */
     const double *frequencies; /* [pairs] w_t */
     bool rotates;
-    double scale;            /* of the scores */
+    double scale; /* of the scores */
 };
 enum pes_status pes_model_head(const struct pes_model *model, const real *parameters, int layer, int head,
                                struct pes_arena *arena, struct pes_head *out);

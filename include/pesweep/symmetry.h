@@ -1,8 +1,8 @@
 /* symmetry.h - constraints on M = W_q^T W_k: exact ones by parameters, soft ones by penalties.
  *
  * Exact: the k projection is a map of the q projection, so training sees an expanded W_k, b_k and gives their
- * gradients back.  Soft: weight x mean over layers and heads of a ratio of Frobenius norms, denominators without
- * gradient (arXiv 2607.06621). */
+ * gradients back.  Soft: weight x mean over layers and heads of a ratio of Frobenius norms, denominators
+ * without gradient (arXiv 2607.06621). */
 #ifndef PESWEEP_SYMMETRY_H
 #define PESWEEP_SYMMETRY_H
 
@@ -25,22 +25,25 @@ struct pes_symmetry {
 };
 
 #define PES_SYMMETRIES(X) X(none) X(psd) X(symmetric) X(antisymmetric)
-#define X(identifier) extern const struct pes_symmetry pes_symmetry_##identifier;
+#define X(identifier)     extern const struct pes_symmetry pes_symmetry_##identifier;
 PES_SYMMETRIES(X)
 #undef X
 extern const struct pes_symmetry *const pes_symmetries[];
 extern const char *const pes_symmetry_names[];
 const struct pes_symmetry *pes_symmetry_find(const char *name);
 
-/* Penalty of one head from its raw W_q, W_k [D, C] rows; adds scale * gradient to dwq, dwk (NULL: value only).
- * Returns the ratio (NaN if ||M|| = 0, with no gradient).  scratch: 6 D*D doubles. */
+/* Penalty of one head from its raw W_q, W_k [D, C] rows; adds scale * gradient to dwq, dwk (NULL: value
+ * only). Returns the ratio (NaN if its denominator is 0, with no gradient).  scratch: pes_penalty_scratch
+ * doubles. */
 struct pes_penalty {
     const char *name, *summary, *source;
+    bool paired; /* about pairs of rows: even D; of a head that rotates in part, the rotated rows alone */
     double (*head)(int D, int C, const real *wq, const real *wk, double scale, real *dwq, real *dwk,
-                   double *scratch);
+                   double *scratch); /* NULL: no penalty */
 };
+size_t pes_penalty_scratch(int D, int C);
 #define PES_PENALTIES(X) X(none) X(symmetry) X(antisymmetry) X(phase)
-#define X(identifier) extern const struct pes_penalty pes_penalty_##identifier;
+#define X(identifier)    extern const struct pes_penalty pes_penalty_##identifier;
 PES_PENALTIES(X)
 #undef X
 extern const struct pes_penalty *const pes_penalties[];

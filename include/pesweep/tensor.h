@@ -1,6 +1,7 @@
 /* tensor.h - the table of a model's parameters: one flat vector, one row per tensor.
  *
- * Parameters, gradients and both moments are vectors of table->num_parameters elements carved the same way. */
+ * Parameters, gradients and both moments are vectors of table->num_parameters elements carved the same way.
+ */
 #ifndef PESWEEP_TENSOR_H
 #define PESWEEP_TENSOR_H
 
@@ -12,7 +13,7 @@ enum pes_tensor_role {
     PES_TENSOR_BIAS,      /* framework: uniform +-1/sqrt(fan_in); normal: 0 */
     PES_TENSOR_GAIN,      /* 1 */
     PES_TENSOR_SHIFT,     /* norm bias: 0 */
-    PES_TENSOR_EMBEDDING, /* framework: N(0, 1); normal: N(0, std) */
+    PES_TENSOR_EMBEDDING, /* framework: N(0, 1); normal: N(0, std); N(0, own std) under both if that is > 0 */
     PES_TENSOR_TABLE,     /* position tables: N(0, own std), always */
     PES_TENSOR_SCALE      /* symmetry scales: see symmetry.h */
 };
@@ -23,9 +24,9 @@ struct pes_tensor {
     int rank;
     size_t shape[3];
     size_t fan_in;
-    double std;            /* TABLE; EMBEDDING if > 0 under framework */
-    size_t offset, count;  /* elements, offset a multiple of 16 (64 bytes) */
-    bool alternate_sign;   /* SCALE: signs +, - alternating (rope pairs) */
+    double std;           /* own standard deviation: TABLE; EMBEDDING if > 0 */
+    size_t offset, count; /* elements, offset a multiple of 16 (64 bytes) */
+    bool alternate_sign;  /* SCALE: starts at +1, -1, +1 ...; else at 1 */
 };
 
 struct pes_tensor_table {
@@ -35,8 +36,13 @@ struct pes_tensor_table {
     size_t num_parameters; /* length of the flat vector, padding included */
 };
 
+/* A name that is there already is a fault of the program.  PES_MEMORY; PES_INPUT where sizes overflow. */
 enum pes_status pes_tensor_add(struct pes_tensor_table *table, const char *name, enum pes_tensor_role role,
                                size_t fan_in, double std, int rank, const size_t *shape);
+/* The same for "layers.<layer>.<name>". */
+enum pes_status pes_tensor_add_layer(struct pes_tensor_table *table, int layer, const char *name,
+                                     enum pes_tensor_role role, size_t fan_in, double std, int rank,
+                                     const size_t *shape);
 /* NULL if there is none. */
 const struct pes_tensor *pes_tensor_find(const struct pes_tensor_table *table, const char *name);
 

@@ -142,7 +142,8 @@ bool pes_text_parse_real(const char *text, double *value)
     return true;
 }
 
-/* The least number of digits that reads back; fixed notation for exponents -4 to 15, as Python's repr has it. */
+/* The least number of digits that reads back; fixed notation for exponents -4 to 15, as Python's repr has it.
+ */
 const char *pes_text_format_real(double value, char buffer[32])
 {
     if (!isfinite(value)) {
@@ -178,7 +179,8 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
             size_t least = previous[j - 1] + (x != y);
             least = PES_MIN(least, previous[j] + 1);
             least = PES_MIN(least, row[j - 1] + 1);
-            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]))
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                y == tolower((unsigned char)a[i - 2]))
                 least = PES_MIN(least, before[j - 2] + 1);
             row[j] = least;
         }
@@ -201,6 +203,23 @@ const char *pes_text_nearest(const char *word, const char *const *names, size_t 
         nearest = names[i];
     }
     return nearest;
+}
+
+const char *pes_text_shown(const char *text, char buffer[72])
+{
+    size_t used = 0;
+    for (; text[used] && used < 60; used++) {
+        unsigned char c = (unsigned char)text[used];
+        buffer[used] = c < ' ' || c == 127 ? '?' : (char)c;
+    }
+    if (text[used]) {
+        while (used && ((unsigned char)text[used] & 0xC0) == 0x80) /* inside a UTF-8 sequence */
+            used--;
+        memcpy(buffer + used, "...", 3);
+        used += 3;
+    }
+    buffer[used] = 0;
+    return buffer;
 }
 
 void pes_hash_hex(const void *bytes, size_t count, char hex[33])

@@ -1,0 +1,121 @@
+/* describe.c - location, spread and concentration of a list of numbers. */
+#include "internal.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+bool pes_stat_finite(size_t n, const double *x)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+size_t pes_stat_compact(size_t n, double *x)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(x[i])) x[kept++] = x[i];
+    return kept;
+}
+
+/* Two passes: the second takes out what rounding left of the first. */
+double pes_stat_mean(size_t n, const double *x)
+{
+    if (!n || !pes_stat_finite(n, x)) return NAN;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    double mean = sum / (double)n, rest = 0;
+    for (size_t i = 0; i < n; i++)
+        rest += x[i] - mean;
+    return mean + rest / (double)n;
+}
+
+double pes_stat_sd(size_t n, const double *x)
+{
+    if (n < 2) return NAN;
+    double mean = pes_stat_mean(n, x), squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return sqrt(squares / (double)(n - 1));
+}
+
+/* NaN last, so that the order is total whatever comes. */
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    if (isnan(a) || isnan(b)) return isnan(a) - isnan(b);
+    return (a > b) - (a < b);
+}
+
+void pes_stat_sort(size_t n, double *x)
+{
+    if (n > 1) qsort(x, n, sizeof *x, compare);
+}
+
+double pes_stat_quantile_sorted(size_t n, const double *sorted, double share)
+{
+    if (!n || isnan(sorted[n - 1]) || !(share >= 0 && share <= 1)) return NAN;
+    double place = share * (double)(n - 1);
+    size_t below = (size_t)floor(place);
+    size_t above = PES_MIN(below + 1, n - 1);
+    double part = place - (double)below;
+    /* Equal neighbours first: infinite ones must not be subtracted. */
+    if (part == 0 || sorted[below] == sorted[above]) return sorted[below];
+    return sorted[below] + part * (sorted[above] - sorted[below]);
+}
+
+double pes_stat_median(size_t n, double *x)
+{
+    if (!n || !pes_stat_finite(n, x)) return NAN;
+    pes_stat_sort(n, x);
+    return n % 2 ? x[n / 2] : x[n / 2 - 1] + (x[n / 2] - x[n / 2 - 1]) / 2;
+}
+
+double pes_stat_iqm(size_t n, double *x)
+{
+    if (!n || !pes_stat_finite(n, x)) return NAN;
+    pes_stat_sort(n, x);
+    return pes_stat_mean(n - 2 * (n / 4), x + n / 4);
+}
+
+double pes_stat_gini(size_t n, double *x)
+{
+    if (!n || !pes_stat_finite(n, x)) return NAN;
+    pes_stat_sort(n, x);
+    double sum = 0, weighted = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        weighted += (2 * (double)i + 1 - (double)n) * x[i];
+    }
+    return x[0] < 0 || sum <= 0 ? NAN : weighted / ((double)n * sum);
+}
+
+double pes_stat_herfindahl(size_t n, const double *x)
+{
+    if (n < 2 || !pes_stat_finite(n, x)) return NAN;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] < 0) return NAN;
+        sum += x[i];
+    }
+    if (sum <= 0) return NAN;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] / sum) * (x[i] / sum);
+    return (squares - 1 / (double)n) / (1 - 1 / (double)n);
+}
+
+struct pes_interval pes_stat_t_interval(size_t n, const double *x, double level)
+{
+    struct pes_interval interval = {pes_stat_mean(n, x), NAN, NAN, n < 5 ? PES_INTERVAL_SMALL_N : 0};
+    if (n < 2 || isnan(interval.estimate)) {
+        interval.flags |= PES_INTERVAL_NOT_AVAILABLE;
+        return interval;
+    }
+    double half = pes_stat_t_quantile((1 + level) / 2, (double)(n - 1)) * pes_stat_sd(n, x) / sqrt((double)n);
+    interval.low = interval.estimate - half;
+    interval.high = interval.estimate + half;
+    return interval;
+}

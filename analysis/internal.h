@@ -1,0 +1,25 @@
+/* internal.h - what the statistics share among themselves. */
+#ifndef PESWEEP_ANALYSIS_INTERNAL_H
+#define PESWEEP_ANALYSIS_INTERNAL_H
+
+#include "pesweep/analysis.h"
+#include "pesweep/rng.h"
+
+bool pes_stat_finite(size_t n, const double *x);
+
+/* The random numbers of one resample. */
+struct pes_stream pes_stat_stream(const struct pes_resampling *resampling, size_t resample);
+
+/* Number of k-subsets of n things, in double (infinite above its range). */
+double pes_stat_choose(size_t n, size_t k);
+
+/* Number of k-subsets of `ranks` with each sum: *counts[0 .. *largest], from pes_allocate, the caller frees.
+ * Left NULL if it would cost more than 1e9 additions. */
+enum pes_status pes_stat_rank_sums(size_t n, const int64_t *ranks, size_t k, double **counts,
+                                   size_t *largest);
+
+/* Threads a parallel loop may have, and the number of this one, for scratch. */
+int pes_stat_threads(void);
+size_t pes_stat_thread(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* measure_head.c - rows and sources of heads. */
+#include "measure_head.h"
+
+#include <stdio.h>
+
+void pes_head_put(const struct pes_head_place *place, const char *name, double value)
+{
+    const struct pes_measurement *m = place->m;
+    if (m->final) {
+        const size_t index[] = {place->layer, place->head};
+        pes_row_put(m->row, place->folded ? "spectra_folded" : "spectra", name, index, value);
+        return;
+    }
+    char folded_name[96];
+    snprintf(folded_name, sizeof folded_name, "folded_%s", name);
+    const size_t index[] = {m->checkpoint, place->layer, place->head};
+    pes_row_put(m->row, "curves", place->folded ? folded_name : name, index, value);
+}
+
+void pes_head_put_block(const struct pes_head_place *place, const char *name, int inner, const size_t *extent,
+                        const double *block)
+{
+    CHECK(place->m->final);
+    const size_t index[PES_MAX_RANK] = {place->layer, place->head};
+    pes_row_put_block(place->m->row, place->folded ? "spectra_folded" : "spectra", name, index, inner, extent,
+                      block);
+}
+
+enum pes_status pes_head_poll(const struct pes_measurement *m)
+{
+    return m->interrupted && m->interrupted(m->context) ? PES_STOPPED : PES_OK;
+}
+
+static enum pes_status get(const void *context, int layer, int head, struct pes_arena *arena,
+                           struct pes_head *out)
+{
+    const struct pes_measurement *m = context;
+    return pes_model_head(m->model, m->parameters, layer, head, arena, out);
+}
+
+struct pes_head_source pes_head_source(const struct pes_measurement *m)
+{
+    const struct pes_model_config *config = &m->model->config;
+    const struct pes_shape *shape = &config->shape;
+    const struct pes_parameters parameters = {&m->model->tensors, m->parameters, NULL};
+    struct pes_head_source source = {.L = shape->L, .H = shape->H, .get = get, .context = m};
+    /* Only a language model's outputs are the tokens that it reads. */
+    if (config->objective == PES_OBJECTIVE_LM && shape->classes == shape->V) {
+        source.V = (size_t)shape->V;
+        source.C = (size_t)shape->C;
+        source.embed = pes_parameters_get(&parameters, -1, "embed.tokens");
+        source.unembed = pes_parameters_get(&parameters, -1, "head.weight");
+        source.final_norm = config->final_norm;
+        if (config->final_norm) source.final_gain = pes_parameters_get(&parameters, -1, "norm_f.weight");
+    }
+    return source;
+}

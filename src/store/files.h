@@ -1,0 +1,31 @@
+/* files.h - names, locks and durable replacement of the files that belong to one results file. */
+#ifndef PESWEEP_SRC_STORE_FILES_H
+#define PESWEEP_SRC_STORE_FILES_H
+
+#include <limits.h>
+
+#include "pesweep/base.h"
+
+/* `path` with an ending into a buffer; PES_INPUT if it is too long. */
+enum pes_status store_name(char name[PATH_MAX], const char *path, const char *ending);
+/* The folder a path lies in ("." for a bare name). */
+enum pes_status store_folder(char folder[PATH_MAX], const char *path);
+/* The name behind symbolic links; of a file that isn't there yet, the real folder and its name. */
+enum pes_status store_resolve(char resolved[PATH_MAX], const char *path);
+
+enum pes_status store_sync_folder(const char *path); /* makes the folder's entry of `path` durable */
+/* fsync of `from`, rename to `to` in the same folder, fsync of the folder. */
+enum pes_status store_replace(const char *from, const char *to);
+
+/* PES_IO if the file system of `path` plainly hasn't room for `bytes`. */
+enum pes_status store_check_room(const char *path, uint64_t bytes);
+
+/* The lock on <path>.lock: one at a time in a process.  PES_BUSY names the owner.  *locked is false on a file
+ * system without locks, where only the fencing number tells two runs apart. */
+enum pes_status store_lock(const char *path, bool *locked);
+void store_lock_name_fence(int64_t fence); /* writes the number into the lock file, for people */
+void store_unlock(void);                   /* removes the lock file; nothing if there is no lock */
+/* Whether a run holds the lock now, and what its lock file says (one line, "" if nothing). */
+bool store_is_locked(const char *path, char owner[512]);
+
+#endif

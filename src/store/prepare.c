@@ -1,0 +1,192 @@
+/* prepare.c - brings a results file and a sweep together before a run: creates, resumes, extends, or refuses.
+ *
+ * Nothing is touched on refusal; whatever changes the set of trials makes a new file and renames it over the
+ * old. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "copy.h"
+#include "files.h"
+#include "pesweep/log.h"
+#include "pesweep/text.h"
+
+/* --- settings --- */
+
+/* Value of a path in lines "path=value\n"; copied into `arena`, NULL if it isn't there. */
+static const char *find_line(const char *lines, const char *path, struct pes_arena *arena)
+{
+    size_t length = strlen(path);
+    for (const char *line = lines; *line;) {
+        size_t end = strcspn(line, "\n");
+        if (end > length && line[length] == '=' && !strncmp(line, path, length))
+            return pes_arena_printf(arena, "%.*s", (int)(end - length - 1), line + length + 1);
+        line += end + (line[end] == '\n');
+    }
+    return NULL;
+}
+
+/* Every path of `lines` must have the same value in `other`, or its default where the other doesn't know it.
+ */
+static enum pes_status check_settings(const char *path, const struct pes_config *settings, const char *stored,
+                                      struct pes_arena *arena)
+{
+    const char *present = store_config_text(settings, store_setting_blocks, arena);
+    if (!present) return PES_MEMORY;
+    const struct pes_key_table *table = settings->table;
+    for (size_t slot = 0; slot < table->num_slots; slot++) {
+        const char *name = table->paths[slot];
+        const char *wanted = find_line(present, name, arena), *found = find_line(stored, name, arena);
+        if (!wanted) continue;
+        const struct pes_key *key = pes_config_key(settings, slot);
+        if (!found && key && key->fallback) {
+            struct pes_value value;
+            TRY(pes_value_parse(key, key->fallback, arena, &value));
+            found = pes_value_format(&value, arena);
+        }
+        if (!found || strcmp(wanted, found))
+            return pes_fail(
+                PES_INPUT,
+                "%s was made with %s: %s, the sweep now says %s; give another -o, or the old value back",
+                path, name, found ? found : "(none)", wanted);
+    }
+    for (const char *line = stored; *line;) {
+        size_t length = strcspn(line, "="), end = strcspn(line, "\n");
+        const char *name = pes_arena_printf(arena, "%.*s", (int)length, line);
+        if (!name) return PES_MEMORY;
+        if (!find_line(present, name, arena))
+            return pes_fail(PES_INPUT,
+                            "%s was made with %.*s, which this sweep doesn't have; give another -o", path,
+                            (int)end, line);
+        line += end + (line[end] == '\n');
+    }
+    return PES_OK;
+}
+
+/* --- trials --- */
+
+static bool is_finished(uint8_t status)
+{
+    return status >= PES_OUTCOME_DONE;
+}
+
+/* Finished trials that the sweep no longer has would be lost. */
+static enum pes_status check_dropped(struct pes_reader *reader, const struct pes_sweep *sweep,
+                                     const struct key_index *wanted)
+{
+    size_t num_dropped = 0, first = 0, num_labels;
+    for (size_t t = 0; t < reader->results.num_trials; t++)
+        if (is_finished(reader->status[t]) && key_index_find(wanted, reader->keys[t]) < 0 && !num_dropped++)
+            first = t;
+    if (!num_dropped) return PES_OK;
+    char **labels;
+    TRY(store_reader_texts(reader, "trials", "label", &labels, &num_labels));
+    return pes_fail(PES_INPUT,
+                    "%s holds %zu finished trials that are not among the %zu of the sweep (the first: %s); "
+                    "give another -o, or put them back into the sweep",
+                    reader->results.path, num_dropped, sweep->num_trials,
+                    first < num_labels ? labels[first] : "");
+}
+
+/* What the file says about the sweep besides its trials: its name, axes and claims. */
+static bool same_description(struct pes_reader *reader, const struct pes_sweep *sweep)
+{
+    char **texts;
+    size_t num;
+    if (store_reader_texts(reader, "provenance", "sweep_text", &texts, &num) != PES_OK) return false;
+    if (strlen(texts[0]) == sweep->text_bytes && !memcmp(texts[0], sweep->text, sweep->text_bytes))
+        return true;
+    const struct pes_sweep *old = pes_reader_sweep(reader);
+    if (!old || strcmp(old->name, sweep->name) || old->num_axes != sweep->num_axes ||
+        old->num_claims != sweep->num_claims)
+        return false;
+    for (size_t a = 0; a < sweep->num_axes; a++)
+        if (strcmp(old->axes[a].path, sweep->axes[a].path)) return false;
+    for (size_t c = 0; c < sweep->num_claims; c++)
+        if (strcmp(old->claims[c].text, sweep->claims[c].text)) return false;
+    return true;
+}
+
+static enum pes_status extend(struct pes_reader *reader, const struct pes_sweep *sweep,
+                              const struct pes_layout *layout, const struct pick *picks, size_t num_kept)
+{
+    size_t num_damaged;
+    const char *path = reader->results.path;
+    TRY(store_copy(path, sweep, layout, &reader, 1, picks, &num_damaged));
+    if (num_damaged)
+        pes_log_warning("%s: %zu finished trials had a wrong checksum and will be trained again", path,
+                        num_damaged);
+    pes_log_info("%s: written anew for %zu trials, %zu of them finished before", path, sweep->num_trials,
+                 num_kept - num_damaged);
+    return PES_OK;
+}
+
+static enum pes_status match_trials(struct pes_reader *reader, const struct pes_sweep *sweep,
+                                    const struct pes_layout *layout, struct pes_arena *arena)
+{
+    size_t num = sweep->num_trials, num_old = reader->results.num_trials, num_kept = 0;
+    struct pick *picks = pes_arena_take(arena, num, sizeof *picks);
+    char **keys = pes_arena_take(arena, num, sizeof *keys);
+    if (!picks || !keys) return PES_MEMORY;
+    for (size_t t = 0; t < num; t++)
+        keys[t] = sweep->trials[t].key;
+    struct key_index *wanted = key_index_create(keys, num), *there = key_index_create(reader->keys, num_old);
+    enum pes_status status = wanted && there ? PES_OK : PES_MEMORY;
+    if (status == PES_OK) status = check_dropped(reader, sweep, wanted);
+    bool same = num == num_old;
+    for (size_t t = 0; t < num && status == PES_OK; t++) {
+        long found = key_index_find(there, keys[t]);
+        same = same && found == (long)t;
+        bool kept = found >= 0 && is_finished(reader->status[found]);
+        picks[t] = kept ? (struct pick){0, (size_t)found} : (struct pick){-1, 0};
+        num_kept += kept;
+    }
+    key_index_destroy(wanted);
+    key_index_destroy(there);
+    if (status != PES_OK) return status;
+    if (same && store_same_layout(reader->layout, layout) && same_description(reader, sweep)) return PES_OK;
+    return extend(reader, sweep, layout, picks, num_kept);
+}
+
+static enum pes_status resume(const char *path, const struct pes_sweep *sweep,
+                              const struct pes_layout *layout, struct pes_arena *arena)
+{
+    struct pes_reader *reader;
+    TRY(pes_reader_open(path, &reader));
+    char **settings;
+    size_t num;
+    enum pes_status status = store_reader_texts(reader, "provenance", "settings", &settings, &num);
+    if (status == PES_OK) status = check_settings(path, sweep->settings, settings[0], arena);
+    if (status == PES_OK) status = store_check_layouts(path, reader->layout, layout);
+    if (status == PES_OK) status = match_trials(reader, sweep, layout, arena);
+    pes_reader_close(reader);
+    return status;
+}
+
+static enum pes_status prepare(const char *path, const struct pes_sweep *sweep,
+                               const struct pes_layout *layout)
+{
+    struct stat facts;
+    size_t num_damaged;
+    /* A name that leads nowhere (a dangling link) is a file that isn't there yet. */
+    if (stat(path, &facts) && errno == ENOENT)
+        return store_copy(path, sweep, layout, NULL, 0, NULL, &num_damaged);
+    struct pes_arena *arena = pes_arena_create();
+    if (!arena) return PES_MEMORY;
+    enum pes_status status = resume(path, sweep, layout, arena);
+    pes_arena_destroy(arena);
+    return status;
+}
+
+enum pes_status pes_store_prepare(const char *path, const struct pes_sweep *sweep,
+                                  const struct pes_layout *layout)
+{
+    bool locked;
+    TRY(store_lock(path, &locked));
+    if (!locked)
+        pes_log_warning("%s: its file system has no locks; take care that no second run writes this file",
+                        path);
+    enum pes_status status = prepare(path, sweep, layout);
+    if (status != PES_OK) store_unlock();
+    return status;
+}

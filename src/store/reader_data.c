@@ -1,0 +1,111 @@
+/* reader_data.c - rows, whole variables, messages and the record of starts, read when they are asked for. */
+#include "reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pesweep/text.h"
+
+enum pes_status pes_reader_row(struct pes_reader *reader, size_t trial, struct pes_row *row)
+{
+    CHECK(trial < reader->results.num_trials && row->layout->row_bytes == reader->layout->row_bytes);
+    return results_read_rows(&reader->results, trial, 1, row->bytes);
+}
+
+enum pes_status pes_reader_rows(struct pes_reader *reader, size_t first, size_t count, unsigned char *rows)
+{
+    CHECK(first <= reader->results.num_trials && count <= reader->results.num_trials - first);
+    return count ? results_read_rows(&reader->results, first, count, rows) : PES_OK;
+}
+
+enum pes_status pes_reader_checksum(struct pes_reader *reader, size_t trial, uint64_t *stored,
+                                    uint64_t *computed)
+{
+    struct pes_row row = {reader->layout, pes_allocate(reader->layout->row_bytes, 1)};
+    if (!row.bytes) return PES_MEMORY;
+    enum pes_status status = pes_reader_row(reader, trial, &row);
+    *stored = reader->checksums[trial];
+    if (status == PES_OK) *computed = pes_row_checksum(&row);
+    pes_free(row.bytes);
+    return status;
+}
+
+enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group, const char *name,
+                                    double **values, size_t *count)
+{
+    const char *path = reader->results.path;
+    hid_t dataset = results_open_dataset(&reader->results, group, name);
+    hid_t type = dataset < 0 ? -1 : H5Dget_type(dataset);
+    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    hdf_close(&type);
+    size_t extents[H5S_MAX_RANK];
+    int rank = dataset < 0 ? -1 : hdf_extents(dataset, extents, H5S_MAX_RANK);
+    enum pes_status status = PES_OK;
+    *values = NULL;
+    if (rank < 0 || (class != H5T_FLOAT && class != H5T_INTEGER)) {
+        status = pes_fail(PES_INPUT, "%s has no numbers %s/%s", path, group, name);
+    } else {
+        *count = 1;
+        for (int d = 0; d < rank; d++)
+            *count *= extents[d];
+        *values = *count <= SIZE_MAX / sizeof **values ? malloc(PES_MAX(*count, (size_t)1) * sizeof **values)
+                                                       : NULL;
+        if (!*values)
+            status = pes_fail(PES_MEMORY, "no memory for %zu values of %s/%s", *count, group, name);
+        else if (H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, *values) < 0)
+            status = hdf_fail(PES_IO, path, "read %s/%s", group, name);
+    }
+    if (status != PES_OK) {
+        free(*values);
+        *values = NULL;
+    }
+    hdf_close(&dataset);
+    H5Eclear2(H5E_DEFAULT);
+    return status;
+}
+
+const char *pes_reader_message(const struct pes_reader *reader, size_t trial)
+{
+    CHECK(trial < reader->results.num_trials);
+    /* Kept for the next call, which changes nothing that the caller sees. */
+    struct pes_reader *keeper = (struct pes_reader *)(uintptr_t)reader;
+    static const size_t size = STORE_MESSAGE_BYTES;
+    if (!keeper->messages) {
+        size_t num_trials = reader->results.num_trials;
+        char *messages = pes_allocate(num_trials, size);
+        if (!messages) return "";
+        if (results_read_column(&reader->results, COLUMN_MESSAGE, 0, num_trials, messages) != PES_OK) {
+            pes_free(messages);
+            return "";
+        }
+        for (size_t t = 0; t < num_trials; t++)
+            messages[t * size + size - 1] = 0;
+        keeper->messages = messages;
+    }
+    return reader->messages + trial * size;
+}
+
+size_t pes_reader_num_runs(struct pes_reader *reader)
+{
+    static const size_t size = STORE_RUN_BYTES;
+    if (!reader->runs) {
+        char *runs = pes_allocate(STORE_RUNS, size);
+        if (!runs) return 0;
+        if (results_read_column(&reader->results, COLUMN_RUNS, 0, STORE_RUNS, runs) != PES_OK) {
+            pes_free(runs);
+            return 0;
+        }
+        for (size_t r = 0; r < STORE_RUNS; r++)
+            runs[r * size + size - 1] = 0;
+        reader->runs = runs;
+    }
+    size_t num = STORE_RUNS;
+    while (num && !reader->runs[(num - 1) * size])
+        num--;
+    return num;
+}
+
+const char *pes_reader_run(struct pes_reader *reader, size_t run)
+{
+    return run < pes_reader_num_runs(reader) ? reader->runs + run * STORE_RUN_BYTES : "";
+}

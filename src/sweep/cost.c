@@ -1,0 +1,81 @@
+/* cost.c - what a trial will cost, from its dimensions alone. */
+#include "pesweep/sweep.h"
+
+#include <string.h>
+
+#include "pesweep/arena.h"
+
+/* Forward passes over the whole model that the probes of one measurement make, per sequence.  A probe of
+ * layer l starts there, so those of all layers make (L + 1)/2 of a pass for each head. */
+static double probe_passes(const struct pes_config *settings, const struct pes_model_config *model,
+                           bool final)
+{
+    double per_head = model->shape.H * (model->shape.L + 1) / 2.0;
+    bool rotates = model->position->family == PES_POSITION_ROTARY;
+    double passes = pes_config_bool(settings, "measure.behaviours") ? 1 : 0;
+    if (pes_config_bool(settings, "measure.ablate_heads") && !final) passes += per_head;
+    if (pes_config_bool(settings, "measure.phase_zeroing") && rotates)
+        passes += 1 + (final ? per_head * model->shape.D / 2 : 0);
+    if (pes_config_bool(settings, "measure.symmetrisation") && final) passes += 2 * per_head;
+    return passes;
+}
+
+/* Spectra of all heads, raw and folded: two QRs of [C, D], then Schur forms and singular values of [D, D],
+ * about 30 D^3, once and for each draw of the null. */
+static double spectral_flops(const struct pes_config *settings, const struct pes_shape *shape)
+{
+    if (!pes_config_bool(settings, "measure.spectra")) return 0;
+    double C = shape->C, D = shape->D, nulls = (double)pes_config_int(settings, "measure.nulls");
+    return 2.0 * shape->L * shape->H * (4 * C * D * D + (1 + nulls) * 30 * D * D * D);
+}
+
+static enum pes_status count_parameters(const struct pes_model_config *model, size_t *parameters,
+                                        size_t *padded)
+{
+    struct pes_arena *arena = pes_arena_create();
+    struct pes_model *built;
+    if (!arena) return PES_MEMORY;
+    enum pes_status status = pes_model_create(model, arena, &built);
+    if (status == PES_OK) {
+        *parameters = pes_tensor_table_count(&built->tensors);
+        *padded = built->tensors.num_parameters;
+    }
+    pes_arena_destroy(arena);
+    return status;
+}
+
+enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_trial *trial,
+                               struct pes_cost *cost)
+{
+    const struct pes_config *settings = sweep->settings, *config = trial->config;
+    struct pes_task_shape shape = {0};
+    struct pes_model_config model;
+    size_t data_bytes = 0, padded = 0;
+    *cost = (struct pes_cost){0};
+    TRY(pes_task_find(pes_config_text(config, "task.kind"))->shape(config, &shape));
+    TRY(pes_model_configure(config, &shape, &model));
+    TRY(count_parameters(&model, &cost->parameters, &padded));
+    TRY(pes_data_bytes(config, &data_bytes));
+
+    double forward = pes_model_flops(&model, shape.T), test = (double)shape.num_test;
+    double batch = (double)pes_config_int(config, "train.batch");
+    cost->train_flops = 3 * forward * batch * (double)pes_config_int(config, "train.steps");
+    cost->evaluate_flops = forward * test * (double)pes_trial_evaluations(sweep, trial, NULL);
+
+    double checkpoints = (double)pes_trial_checkpoints(sweep, trial, NULL);
+    double probed = PES_MIN(test, (double)pes_config_int(settings, "measure.probe_sequences"));
+    double mapped = PES_MIN(test, (double)pes_config_int(settings, "measure.attention_maps"));
+    double sequences = checkpoints * probed * probe_passes(settings, &model, false) +
+                       probed * probe_passes(settings, &model, true) + mapped;
+    if (pes_config_bool(settings, "measure.ablate_heads"))
+        sequences += test * model.shape.H * (model.shape.L + 1) / 2.0;
+    cost->probe_flops = forward * sequences + (checkpoints + 1) * spectral_flops(settings, &model.shape);
+
+    int64_t micro_batch = pes_config_int(config, "train.micro_batch");
+    if (!micro_batch) micro_batch = pes_model_micro_batch(&model);
+    micro_batch = PES_MIN(micro_batch, pes_config_int(config, "train.batch"));
+    cost->memory_bytes =
+        pes_workspace_bytes(&model, (int)micro_batch, true) + data_bytes + 4 * padded * sizeof(real);
+    cost->seconds = (cost->train_flops + cost->evaluate_flops + cost->probe_flops) / PES_COST_RATE;
+    return PES_OK;
+}
