@@ -144,7 +144,7 @@ enum pes_status pes_stat_bootstrap(pes_statistic *statistic, const void *data, s
         goto done;
     }
     double a = resampling->percentile ? NAN : acceleration(&problem, fewer, index, replicate, room);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (B * total > PES_STAT_WORTH_THREADS)
     for (size_t r = 0; r < B; r++) {
         struct pes_stream stream = pes_stat_stream(resampling, r);
         size_t *mine = index + pes_stat_thread() * total;

@@ -1,7 +1,6 @@
-/* describe.c - location, spread and concentration of a list of numbers. */
+/* describe.c - location and spread of a list of numbers. */
 #include "internal.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -79,32 +78,6 @@ double pes_stat_iqm(size_t n, double *x)
     if (!n || !pes_stat_finite(n, x)) return NAN;
     pes_stat_sort(n, x);
     return pes_stat_mean(n - 2 * (n / 4), x + n / 4);
-}
-
-double pes_stat_gini(size_t n, double *x)
-{
-    if (!n || !pes_stat_finite(n, x)) return NAN;
-    pes_stat_sort(n, x);
-    double sum = 0, weighted = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += x[i];
-        weighted += (2 * (double)i + 1 - (double)n) * x[i];
-    }
-    return x[0] < 0 || sum <= 0 ? NAN : weighted / ((double)n * sum);
-}
-
-double pes_stat_herfindahl(size_t n, const double *x)
-{
-    if (n < 2 || !pes_stat_finite(n, x)) return NAN;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (x[i] < 0) return NAN;
-        sum += x[i];
-    }
-    if (sum <= 0) return NAN;
-    for (size_t i = 0; i < n; i++)
-        squares += (x[i] / sum) * (x[i] / sum);
-    return (squares - 1 / (double)n) / (1 - 1 / (double)n);
 }
 
 struct pes_interval pes_stat_t_interval(size_t n, const double *x, double level)

@@ -22,4 +22,7 @@ enum pes_status pes_stat_rank_sums(size_t n, const int64_t *ranks, size_t k, dou
 int pes_stat_threads(void);
 size_t pes_stat_thread(void);
 
+/* Random draws below which starting threads costs more than it saves. */
+#define PES_STAT_WORTH_THREADS 500000
+
 #endif

@@ -136,8 +136,8 @@ static enum pes_status effect_of(const struct pes_question *question, const stru
     if (question->ratio) return pes_stat_median_ratio(&w->first, &w->other, resampling, &finding->effect);
     switch (finding->test) {
     case PES_CLAIM_LOG_RANK:
-        return pes_stat_median_ratio(smaller ? &w->other : &w->first, smaller ? &w->first : &w->other, resampling,
-                                     &finding->effect);
+        return pes_stat_median_ratio(smaller ? &w->other : &w->first, smaller ? &w->first : &w->other,
+                                     resampling, &finding->effect);
     case PES_CLAIM_PERMUTATION:
         TRY(pes_stat_difference_interval(PES_LOCATION_MEAN, n, w->first.time, m, w->other.time, resampling,
                                          &finding->effect));
@@ -215,13 +215,18 @@ enum pes_status pes_judge_compare(const struct pes_question *question, struct pe
         verdict->finding.enough &= findings[i].enough;
         verdict->finding.direction = PES_MIN(verdict->finding.direction, findings[i].direction);
     }
-    if (!all_known) verdict->p = verdict->p_smallest = NAN;
+    for (size_t i = 0; !all_known && i < pairs; i++)
+        if (isnan(findings[i].p) || PES_MIN(findings[i].n, findings[i].m) < 2) {
+            verdict->finding = findings[i];
+            verdict->p = verdict->p_smallest = NAN;
+            break;
+        }
     return PES_OK;
 }
 
 /* The corrected p that verdict i would have at the most extreme arrangement of its values. */
-static enum pes_status reachable(size_t n, struct pes_verdict *verdicts, size_t i, double *p, double *adjusted,
-                                 double *corrected)
+static enum pes_status reachable(size_t n, struct pes_verdict *verdicts, size_t i, double *p,
+                                 double *adjusted, double *corrected)
 {
     for (size_t j = 0; j < n; j++)
         p[j] = j == i ? verdicts[j].p_smallest : verdicts[j].p;
@@ -242,13 +247,15 @@ static void say(struct pes_verdict *v, double best)
             snprintf(v->rule, sizeof v->rule, "fewer than 2 seeds on a side (%zu and %zu)", f->n, f->m);
         else
             snprintf(v->rule, sizeof v->rule,
-                     "even the most extreme outcome of these %zu and %zu values would have a corrected p of %.3g, not "
+                     "even the most extreme outcome of these %zu and %zu values would have a corrected p of "
+                     "%.3g, not "
                      "below alpha = %g",
                      f->n, f->m, best, v->alpha);
         break;
     case PES_DECISION_SUPPORTED:
-        snprintf(v->rule, sizeof v->rule, "%s < alpha = %g, in the claimed direction, effect %.4g reaches %.4g", p,
-                 v->alpha, f->effect.estimate, PES_MAX(v->threshold, f->effect_is_ratio ? 1 : 0));
+        snprintf(v->rule, sizeof v->rule,
+                 "%s < alpha = %g, in the claimed direction, effect %.4g reaches %.4g", p, v->alpha,
+                 f->effect.estimate, PES_MAX(v->threshold, f->effect_is_ratio ? 1 : 0));
         break;
     case PES_DECISION_REFUTED:
         snprintf(v->rule, sizeof v->rule, "%s < alpha = %g, in the opposite direction%s%s", p, v->alpha,
@@ -257,8 +264,9 @@ static void say(struct pes_verdict *v, double best)
     case PES_DECISION_NOT_SUPPORTED:
         if (v->p_corrected < v->alpha)
             snprintf(v->rule, sizeof v->rule,
-                     "%s < alpha = %g in the claimed direction, but the effect %.4g doesn't reach %.4g%s", p, v->alpha,
-                     f->effect.estimate, v->threshold, isnan(f->effect.estimate) ? " (no median is reached)" : "");
+                     "%s < alpha = %g in the claimed direction, but the effect %.4g doesn't reach %.4g%s", p,
+                     v->alpha, f->effect.estimate, v->threshold,
+                     isnan(f->effect.estimate) ? " (no median is reached)" : "");
         else
             snprintf(v->rule, sizeof v->rule, "%s, not below alpha = %g", p, v->alpha);
         break;

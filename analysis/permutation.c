@@ -100,7 +100,7 @@ static double draw_subsets(size_t n, size_t k, const int64_t *c, size_t *places,
                            const struct pes_resampling *resampling, const struct tally *tally)
 {
     size_t extreme = 0;
-#pragma omp parallel for schedule(static) reduction(+ : extreme)
+#pragma omp parallel for schedule(static) reduction(+ : extreme) if (resampling->resamples * n > PES_STAT_WORTH_THREADS)
     for (size_t r = 0; r < resampling->resamples; r++) {
         struct pes_stream stream = pes_stat_stream(resampling, r);
         size_t *place = places + pes_stat_thread() * n;
@@ -194,7 +194,7 @@ static double draw_signs(size_t n, const int64_t *q, const struct pes_resampling
                          const struct tally *tally)
 {
     size_t extreme = 0;
-#pragma omp parallel for schedule(static) reduction(+ : extreme)
+#pragma omp parallel for schedule(static) reduction(+ : extreme) if (resampling->resamples * n > PES_STAT_WORTH_THREADS)
     for (size_t r = 0; r < resampling->resamples; r++) {
         struct pes_stream stream = pes_stat_stream(resampling, r);
         int64_t sum = 0;

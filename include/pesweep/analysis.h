@@ -25,12 +25,6 @@ double pes_stat_quantile_sorted(size_t n, const double *sorted, double share);
 double pes_stat_median(size_t n, double *x);
 double pes_stat_iqm(size_t n, double *x);
 
-/* Gini coefficient, sum_i (2i - n - 1) x_(i) / (n sum x), and the normalised Herfindahl index,
- * (sum share^2 - 1/n) / (1 - 1/n), of values >= 0.  NaN if a value is negative or all are 0; Herfindahl for n
- * = 1. */
-double pes_stat_gini(size_t n, double *x); /* sorts x */
-double pes_stat_herfindahl(size_t n, const double *x);
-
 /* ---- distributions
  * --------------------------------------------------------------------------------------------- */
 
@@ -227,11 +221,6 @@ size_t pes_stat_seeds_needed(double d, double alpha, double power);
 /* ---- curves
  * ------------------------------------------------------------------------------------------------------------
  */
-
-/* First step (linear interpolation) after which the curve stays on the final side of start + (final -
- * start)/2; start = first value, final = mean of the last three.  NaN if |final - start| < smallest or there
- * are fewer than 4 values; points with NaN are left out. */
-double pes_stat_onset(size_t n, const double *step, const double *value, double smallest);
 
 /* First step at which the value is >= threshold (falling: <=).  *reached false: the last step with a value.
  */

@@ -51,14 +51,16 @@ const char *pes_key_allowed(const struct pes_key *key, char *buffer, size_t size
 struct pes_key_entry {
     const struct pes_key *key;
     const char *owner_path, *owner;
-    size_t slot;
+    size_t slot, owner_slot;   /* owner_slot is meaningless without owner */
     struct pes_value fallback; /* key->fallback, read; meaningless without one */
 };
 
 struct pes_key_table {
     size_t num_entries, num_slots;
     const struct pes_key_entry *entries; /* in the order of the reference page */
-    const char *const *paths;            /* [num_slots] */
+    const char *const *paths;            /* [num_slots], ascending */
+    const size_t *by_slot;               /* [num_entries] numbers of the entries, slot by slot */
+    const size_t *first;                 /* [num_slots + 1] where a slot's entries start in by_slot */
 };
 
 /* A plug-in's rows, or the core's (owner NULL). */
@@ -81,13 +83,21 @@ struct pes_config {
     bool *applies;            /* [num_slots], after pes_config_resolve */
 };
 
-/* All slots unset; the arena owns the config.  NULL: no memory. */
+/* All slots unset; the arena owns the config.  A copy shares texts and lists with its original.  NULL: no
+ * memory. */
 struct pes_config *pes_config_create(const struct pes_key_table *table, struct pes_arena *arena);
 struct pes_config *pes_config_copy(const struct pes_config *config, struct pes_arena *arena);
+
+/* Slot of exactly this path, num_slots if there is none; entry number `number` of by_slot. */
+size_t pes_key_table_slot(const struct pes_key_table *table, const char *path);
+const struct pes_key_entry *pes_key_table_entry(const struct pes_key_table *table, size_t number);
 
 /* Slot of a full path ("model.pe"), or of the end of one that is unique ("pe", "penalty.kind"); -1 if
  * unknown, -2 if ambiguous. */
 long pes_key_table_find(const struct pes_key_table *table, const char *name);
+
+/* The path, or last part of one, nearest to an unknown name; NULL if none is near. */
+const char *pes_key_table_nearest(const struct pes_key_table *table, const char *name);
 
 /* The row of a slot that applies under config's choices; NULL if none. */
 const struct pes_key *pes_config_key(const struct pes_config *config, size_t slot);
@@ -98,11 +108,10 @@ struct pes_item {
     bool quoted;
 };
 
-/* Value of a scalar (list false, one item) or of a list of scalars against a key; lists of integers may hold
- * ranges
- * ("0..3").  The value's lists and texts live in `arena`.  Error: PES_INPUT with what is wrong and what is
- * allowed, without a place (the caller prefixes it); *bad, if not NULL, is the number of the item at fault.
- */
+/* Value of a scalar (list false, one item) or of a list of scalars against a key; integers in lists may stand
+ * as ranges, 0..3.  The value's lists and texts live in `arena`.  Error: PES_INPUT with what is wrong and
+ * what is allowed, without a place (the caller prefixes it); *bad, if not NULL, is the number of the item at
+ * fault, or `count` where it is the list as a whole. */
 enum pes_status pes_value_build(const struct pes_key *key, const struct pes_item *items, size_t count,
                                 bool list, struct pes_arena *arena, struct pes_value *value, size_t *bad);
 
@@ -118,8 +127,7 @@ bool pes_value_equal(const struct pes_value *a, const struct pes_value *b);
 /* Canonical text: what pes_value_parse would read back to the same value; the arena owns it. */
 const char *pes_value_format(const struct pes_value *value, struct pes_arena *arena);
 
-/* Sets a value by path from YAML text, for programs and tests: pes_config_set(c, arena, "model.pe", "rope").
- */
+/* Sets a value by path, or the end of one, from YAML text: pes_config_set(c, arena, "model.pe", "rope"). */
 enum pes_status pes_config_set(struct pes_config *config, struct pes_arena *arena, const char *path,
                                const char *text);
 

@@ -1,21 +1,26 @@
 /* sweep.h - a sweep file: read, checked, expanded to trials, each with its identity and cost.
  *
  * Every error is one line `file:line:column: what is wrong; what is allowed; did you mean ...`, before
- * anything runs. What is decided where YAML or the file leave a choice:
- *   - One document of UTF-8 or marked UTF-16, at most 16 MiB, a map at the top; no anchors, aliases, tags,
- * merge keys; no key twice in a map, no tab in the indentation.
- *   - Numbers are plain decimal (+5, .5e-2, 5E-5 too): no leading zeros, hex, octal, underscores, nan or inf;
- * an integer has neither point nor exponent; true and false (True, TRUE, False, FALSE) alone are bools, yes,
- * no, on and off are not; whatever is quoted is text.
- *   - A scalar for a block of keys is its `kind`.  On an axis each element is one value: keys that take lists
- * take lists of lists.  0..15 is an inclusive range of an integer key, alone or inside a list.
- *   - `grid` is a product with its first key slowest; `zip` (a map of lists, or a list of such maps) counts
- * as axes after the grid's; `include` adds trials after both, their other keys come from the blocks; with
- * `include` alone the blocks by themselves are no trial.
- *   - A value twice on an axis, a constant that an axis overrides, a term of `exclude` that matches nothing,
- * and a value that has no effect in any trial are errors.  Elsewhere what has no effect is set back to its
- * default, and trials that then are the same run once; the others stand in `skipped`.
- *   - A combination that makes no sense (odd rotary width, ...) refuses the whole file. */
+ * anything runs.  What is decided where YAML or the file leave a choice:
+ *
+ * YAML.  One document of UTF-8 or marked UTF-16, at most 16 MiB, a map at the top; no anchors, aliases, tags
+ * or merge keys; no key twice in a map; no tab in the indentation.
+ *
+ * Scalars.  Numbers are plain decimal (+5, .5e-2 and 5E-5 too): no leading zeros, hex, octal, underscores,
+ * nan or inf; an integer has neither point nor exponent.  true and false (True, TRUE, False, FALSE) alone are
+ * bools; yes, no, on and off are refused.  Whatever is quoted is text.  A scalar for a block of keys is its
+ * `kind`.
+ *
+ * Axes.  Each element is one value: keys that take lists take lists of lists.  0..15 is an inclusive range of
+ * an integer key, alone or inside a list.  `grid` is a product, its first key slowest; `zip` (a map of lists,
+ * or a list of such maps) counts as axes behind the grid's; `include` adds trials after both, their other
+ * values come from the blocks; with `include` alone the blocks by themselves are no trial.
+ *
+ * Meaning.  Errors are: a value twice on an axis; a constant that axes hide in every trial; a term of
+ * `exclude` that matches nothing; a value that has no effect in any trial (model.max_length alone may stand
+ * beside schemes without a table); a combination that makes no sense (odd rotary width, ...), which refuses
+ * the whole file.  Elsewhere what has no effect is set back to its default, and of trials that then are the
+ * same one runs; the others stand in `skipped`. */
 #ifndef PESWEEP_SWEEP_H
 #define PESWEEP_SWEEP_H
 
@@ -77,7 +82,8 @@ struct pes_claim {
 struct pes_sweep {
     struct pes_arena *arena;
     const char *name;
-    const char *path, *text; /* as given, and the file's bytes */
+    const char *path; /* as given */
+    const char *text; /* the file in UTF-8, without a byte order mark; no NUL before its end */
     size_t text_bytes;
     struct pes_config *settings; /* blocks measure and store, resolved */
     size_t num_axes;

@@ -33,8 +33,9 @@ extern const char *const pes_symmetry_names[];
 const struct pes_symmetry *pes_symmetry_find(const char *name);
 
 /* Penalty of one head from its raw W_q, W_k [D, C] rows; adds scale * gradient to dwq, dwk (NULL: value
- * only). Returns the ratio (NaN if its denominator is 0, with no gradient).  scratch: pes_penalty_scratch
- * doubles. */
+ * only). Returns the ratio, whose denominator is ||M||^2 + 1e-8 (so M = 0 counts as 0).  scratch:
+ * pes_penalty_scratch doubles. */
+#define PES_PENALTY_FLOOR 1e-8
 struct pes_penalty {
     const char *name, *summary, *source;
     bool paired; /* about pairs of rows: even D; of a head that rotates in part, the rotated rows alone */

@@ -1,4 +1,4 @@
-/* train.h - one trial from configuration to row.  Knows neither MPI nor HDF5: it takes hooks and returns a row. */
+/* train.h - one trial from configuration to row.  Knows neither MPI nor HDF5: hooks in, a row out. */
 #ifndef PESWEEP_TRAIN_H
 #define PESWEEP_TRAIN_H
 
@@ -39,7 +39,7 @@ const char *pes_reason_name(enum pes_reason reason);
 enum pes_status pes_train_layout(const struct pes_sweep *sweep, struct pes_arena *arena,
                                  struct pes_layout **layout);
 
-/* Everything needed to go on with a trial: what a checkpoint holds.  All random numbers are functions of step. */
+/* Everything needed to go on with a trial: what a checkpoint holds.  Random numbers are functions of step. */
 struct pes_train_state {
     int64_t step;           /* finished optimizer steps */
     int64_t updates;        /* optimizer updates made: steps less those without a labelled token */
@@ -49,7 +49,7 @@ struct pes_train_state {
     real *parameters, *m, *v;
     struct pes_row row;
     double train_seconds, measure_seconds; /* spent so far, all parts of the trial */
-    double interval_loss;   /* sum and labels of the training loss since the last evaluation */
+    double interval_loss;                  /* sum and labels of the training loss since the last evaluation */
     int64_t interval_count;
 };
 
@@ -60,7 +60,7 @@ struct pes_train_hooks {
     /* Between micro-batches and probes.  CHECKPOINT: save at the end of this step and go on.  STOP: drop the
      * unfinished step, save the last finished one, leave with PES_STOPPED.  NULL = always GO. */
     enum pes_tick (*tick)(void *context, int64_t step, int64_t steps);
-    /* Saves the state; NULL = nothing is saved.  An error is the trial's: logged by the hook, training goes on. */
+    /* Saves the state; NULL = nothing is saved.  An error is told by the hook; training goes on. */
     enum pes_status (*checkpoint)(void *context, const struct pes_train_state *state);
     /* The last checkpoint of this trial, if there is one: fills the state's arrays (sized by the caller) and
      * returns true.  NULL = start from step 0. */
@@ -75,8 +75,8 @@ struct pes_train_result {
     double train_seconds, measure_seconds;
 };
 
-/* Trains and measures one trial into `row` (cleared first).  PES_OK with an outcome (failures of the trial are
- * outcomes), PES_STOPPED if a tick said so, PES_INTERNAL else. */
+/* Trains and measures one trial into `row` (cleared first).  PES_OK with an outcome: what goes wrong is one
+ * too (its row is then empty; a diverged trial keeps its curves); PES_STOPPED if a tick said so. */
 enum pes_status pes_train_trial(const struct pes_sweep *sweep, size_t trial, const struct pes_layout *layout,
                                 const struct pes_train_hooks *hooks, struct pes_row *row,
                                 struct pes_train_result *result);

@@ -1,135 +1,10 @@
-/* config.c - key tables and configurations.
- *
- * Invariant: slots stand in path order, so that a path is found by bisection and the canonical text needs no
- * sort. */
+/* config.c - one value per key: set, resolved under the plug-ins chosen, read, written canonically. */
 #include "pesweep/config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pesweep/text.h"
-
-/* --- key tables ------------------------------------------------------------------------------------------
- */
-
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Slot of a full path, or num_slots. */
-static size_t find_path(const char *const *paths, size_t num_slots, const char *path)
-{
-    size_t low = 0, high = num_slots;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(paths[middle], path);
-        if (!order) return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return num_slots;
-}
-
-/* What every row must be; a row that isn't is a fault of the program. */
-static void check_rows(const struct pes_key_table *table)
-{
-    for (size_t e = 0; e < table->num_entries; e++) {
-        const struct pes_key_entry *entry = &table->entries[e];
-        CHECK(entry->key->help && entry->key->unit);
-        CHECK((entry->key->type == PES_VALUE_CHOICE) == (entry->key->choices != NULL));
-        if (entry->owner_path) {
-            size_t owner = find_path(table->paths, table->num_slots, entry->owner_path);
-            CHECK(owner < table->num_slots && owner != entry->slot);
-        }
-        for (size_t other = 0; other < e; other++) {
-            const struct pes_key_entry *before = &table->entries[other];
-            if (before->slot != entry->slot) continue;
-            CHECK(before->key->type == entry->key->type);
-            /* Two rows of one path belong to two values of one choice. */
-            CHECK(before->owner_path && entry->owner_path && !strcmp(before->owner_path, entry->owner_path) &&
-                  strcmp(before->owner, entry->owner) != 0);
-        }
-    }
-}
-
-const struct pes_key_table *pes_key_table_create(const struct pes_key_source *sources, size_t num_sources,
-                                                 struct pes_arena *arena)
-{
-    size_t num_entries = 0;
-    for (size_t s = 0; s < num_sources; s++)
-        for (const struct pes_key *key = sources[s].keys; key && key->path; key++)
-            num_entries++;
-    struct pes_key_table *table = pes_arena_take(arena, 1, sizeof *table);
-    struct pes_key_entry *entries = pes_arena_take(arena, num_entries, sizeof *entries);
-    const char **paths = pes_arena_take(arena, num_entries, sizeof *paths);
-    if (!table || !entries || !paths) return NULL;
-    size_t used = 0;
-    for (size_t s = 0; s < num_sources; s++)
-        for (const struct pes_key *key = sources[s].keys; key && key->path; key++) {
-            entries[used].key = key;
-            entries[used].owner_path = sources[s].owner_path;
-            entries[used].owner = sources[s].owner;
-            paths[used++] = key->path;
-        }
-    size_t num_slots = 0;
-    if (used) qsort(paths, used, sizeof *paths, compare_paths);
-    for (size_t i = 0; i < used; i++)
-        if (!i || strcmp(paths[i], paths[num_slots - 1]) != 0) paths[num_slots++] = paths[i];
-    for (size_t e = 0; e < used; e++) {
-        const struct pes_key *key = entries[e].key;
-        entries[e].slot = find_path(paths, num_slots, key->path);
-        if (!key->fallback) continue;
-        enum pes_status status = pes_value_parse(key, key->fallback, arena, &entries[e].fallback);
-        CHECK(status != PES_INPUT); /* a row's own default */
-        if (status != PES_OK) return NULL;
-    }
-    *table = (struct pes_key_table){num_entries, num_slots, entries, paths};
-    check_rows(table);
-    return table;
-}
-
-static bool is_end_of(const char *path, const char *name)
-{
-    size_t path_length = strlen(path), length = strlen(name);
-    return path_length > length && path[path_length - length - 1] == '.' &&
-           !strcmp(path + path_length - length, name);
-}
-
-long pes_key_table_find(const struct pes_key_table *table, const char *name)
-{
-    size_t slot = find_path(table->paths, table->num_slots, name);
-    if (slot < table->num_slots) return (long)slot;
-    long found = -1;
-    for (slot = 0; slot < table->num_slots; slot++)
-        if (is_end_of(table->paths[slot], name)) {
-            if (found >= 0) return -2;
-            found = (long)slot;
-        }
-    return found;
-}
-
-enum pes_status pes_config_parse(const struct pes_key_table *table, size_t slot, const struct pes_item *items,
-                                 size_t count, bool list, struct pes_arena *arena, struct pes_value *value,
-                                 size_t *bad)
-{
-    const struct pes_key *first = NULL;
-    for (size_t e = 0; e < table->num_entries; e++) {
-        const struct pes_key_entry *entry = &table->entries[e];
-        if (entry->slot != slot) continue;
-        enum pes_status status = pes_value_build(entry->key, items, count, list, arena, value, bad);
-        if (status != PES_INPUT) return status;
-        if (!first) first = entry->key;
-    }
-    CHECK(first);
-    return pes_value_build(first, items, count, list, arena, value, bad);
-}
-
-/* --- configurations --------------------------------------------------------------------------------------
- */
 
 struct pes_config *pes_config_create(const struct pes_key_table *table, struct pes_arena *arena)
 {
@@ -157,13 +32,11 @@ struct pes_config *pes_config_copy(const struct pes_config *config, struct pes_a
 static const struct pes_key_entry *applying_entry(const struct pes_config *config, size_t slot)
 {
     const struct pes_key_table *table = config->table;
-    for (size_t e = 0; e < table->num_entries; e++) {
-        const struct pes_key_entry *entry = &table->entries[e];
-        if (entry->slot != slot) continue;
+    for (size_t e = table->first[slot]; e < table->first[slot + 1]; e++) {
+        const struct pes_key_entry *entry = pes_key_table_entry(table, e);
         if (!entry->owner_path) return entry;
-        size_t owner = find_path(table->paths, table->num_slots, entry->owner_path);
-        const char *chosen = config->values[owner].text;
-        if (config->applies[owner] && chosen && !strcmp(chosen, entry->owner)) return entry;
+        const char *chosen = config->values[entry->owner_slot].text;
+        if (config->applies[entry->owner_slot] && chosen && !strcmp(chosen, entry->owner)) return entry;
     }
     return NULL;
 }
@@ -181,14 +54,13 @@ enum pes_status pes_config_set(struct pes_config *config, struct pes_arena *aren
     long slot = pes_key_table_find(table, path);
     if (slot == -2) return pes_fail(PES_INPUT, "key '%s' is ambiguous; give its full path", path);
     if (slot < 0) {
-        const char *nearest = pes_text_nearest(path, table->paths, table->num_slots);
+        const char *nearest = pes_key_table_nearest(table, path);
         return pes_fail(PES_INPUT, "unknown key '%s'%s%s%s", path, nearest ? "; did you mean " : "",
                         nearest ? nearest : "", nearest ? "?" : "");
     }
     const struct pes_key *first = NULL;
-    for (size_t e = 0; e < table->num_entries; e++) {
-        const struct pes_key_entry *entry = &table->entries[e];
-        if (entry->slot != (size_t)slot) continue;
+    for (size_t e = table->first[slot]; e < table->first[slot + 1]; e++) {
+        const struct pes_key_entry *entry = pes_key_table_entry(table, e);
         enum pes_status status = pes_value_parse(entry->key, text, arena, &config->values[slot]);
         if (status == PES_OK) config->given[slot] = true;
         if (status != PES_INPUT) return status;
@@ -198,8 +70,7 @@ enum pes_status pes_config_set(struct pes_config *config, struct pes_arena *aren
     return pes_value_parse(first, text, arena, &config->values[slot]);
 }
 
-/* --- resolving -------------------------------------------------------------------------------------------
- */
+/* --- resolving --- */
 
 enum state { UNSEEN, ENTERED, SETTLED };
 
@@ -209,12 +80,11 @@ static enum pes_status refuse_inapplicable(const struct pes_config *config, size
     const struct pes_key_table *table = config->table;
     char owners[256] = "", chosen[128] = "";
     size_t used = 0;
-    for (size_t e = 0; e < table->num_entries && used < sizeof owners; e++) {
-        const struct pes_key_entry *entry = &table->entries[e];
-        if (entry->slot != slot) continue;
+    for (size_t e = table->first[slot]; e < table->first[slot + 1] && used < sizeof owners; e++) {
+        const struct pes_key_entry *entry = pes_key_table_entry(table, e);
         used += (size_t)snprintf(owners + used, sizeof owners - used, "%s%s: %s", used ? ", " : "",
                                  entry->owner_path, entry->owner);
-        size_t owner = find_path(table->paths, table->num_slots, entry->owner_path);
+        size_t owner = entry->owner_slot;
         if (config->applies[owner] && config->values[owner].text)
             snprintf(chosen, sizeof chosen, ", not with %s: %s", entry->owner_path,
                      config->values[owner].text);
@@ -231,11 +101,9 @@ static enum pes_status settle(struct pes_config *config, size_t slot, bool loose
     if (states[slot] == SETTLED) return PES_OK;
     CHECK(states[slot] == UNSEEN); /* else the owners form a circle */
     states[slot] = ENTERED;
-    for (size_t e = 0; e < table->num_entries; e++) {
-        if (table->entries[e].slot != slot || !table->entries[e].owner_path) continue;
-        size_t owner = find_path(table->paths, table->num_slots, table->entries[e].owner_path);
-        TRY(settle(config, owner, loosely, states, bad_slot));
-    }
+    for (size_t e = table->first[slot]; e < table->first[slot + 1]; e++)
+        if (pes_key_table_entry(table, e)->owner_path)
+            TRY(settle(config, pes_key_table_entry(table, e)->owner_slot, loosely, states, bad_slot));
     states[slot] = SETTLED;
     *bad_slot = slot;
     const struct pes_key_entry *entry = applying_entry(config, slot);
@@ -293,8 +161,7 @@ void pes_config_reset(struct pes_config *config, size_t slot)
     config->given[slot] = false;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 _Noreturn static void fault(const char *path, const char *what)
 {
@@ -305,7 +172,7 @@ _Noreturn static void fault(const char *path, const char *what)
 
 const struct pes_value *pes_config_value(const struct pes_config *config, const char *path)
 {
-    size_t slot = find_path(config->table->paths, config->table->num_slots, path);
+    size_t slot = pes_key_table_slot(config->table, path);
     if (slot == config->table->num_slots) fault(path, "is unknown");
     if (!config->applies[slot]) fault(path, "doesn't apply here");
     return &config->values[slot];
@@ -321,7 +188,7 @@ static const struct pes_value *typed_value(const struct pes_config *config, cons
 
 bool pes_config_applies(const struct pes_config *config, const char *path)
 {
-    size_t slot = find_path(config->table->paths, config->table->num_slots, path);
+    size_t slot = pes_key_table_slot(config->table, path);
     if (slot == config->table->num_slots) fault(path, "is unknown");
     return config->applies[slot];
 }
@@ -353,8 +220,7 @@ uint64_t pes_config_set_of(const struct pes_config *config, const char *path)
     return typed_value(config, path, PES_VALUE_SET)->set;
 }
 
-/* --- identity --------------------------------------------------------------------------------------------
- */
+/* --- identity --- */
 
 static bool in_identity(const char *path)
 {

@@ -20,7 +20,7 @@ static struct {
     FILE *file;
     bool quiet, json;
     bool line_shown;      /* the cursor stands behind a progress line */
-    double last_progress; /* clock of the last one shown; 0 = none yet */
+    double last_progress; /* clock of the last one shown, or of the opening */
     char speaker[128];
 } state;
 
@@ -36,7 +36,7 @@ enum pes_status pes_log_open(const char *path, bool quiet, bool json)
     pes_log_close();
     state.quiet = quiet;
     state.json = json;
-    state.last_progress = 0;
+    state.last_progress = now();
     if (path) {
         state.file = fopen(path, "a");
         if (!state.file) return pes_fail(PES_IO, "%s: the log can't be opened: %s", path, strerror(errno));
@@ -137,7 +137,7 @@ bool pes_log_progress_wanted(void)
 {
     if (state.quiet) return false;
     double interval = isatty(STDERR_FILENO) ? TERMINAL_INTERVAL : PLAIN_INTERVAL;
-    return state.last_progress == 0 || now() - state.last_progress >= interval;
+    return now() - state.last_progress >= interval;
 }
 
 void pes_log_progress(const char *text)

@@ -142,8 +142,7 @@ bool pes_text_parse_real(const char *text, double *value)
     return true;
 }
 
-/* The least number of digits that reads back; fixed notation for exponents -4 to 15, as Python's repr has it.
- */
+/* The least number of digits that reads back; fixed notation for exponents -4 to 15, as in Python's repr. */
 const char *pes_text_format_real(double value, char buffer[32])
 {
     if (!isfinite(value)) {

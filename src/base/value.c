@@ -12,8 +12,7 @@
 
 enum { SET_LIMIT = 64, LIST_LIMIT = 100000 };
 
-/* --- what is allowed, in words ---------------------------------------------------------------------------
- */
+/* --- what is allowed, in words --- */
 
 static size_t append_bounds(const struct pes_key *key, char *buffer, size_t size)
 {
@@ -73,8 +72,7 @@ const char *pes_key_allowed(const struct pes_key *key, char *buffer, size_t size
     return buffer;
 }
 
-/* --- errors ----------------------------------------------------------------------------------------------
- */
+/* --- errors --- */
 
 /* The plain form of what other notations mean, "; write 16", or "". */
 static void hint_number(const char *text, bool want_integer, char hint[64])
@@ -139,8 +137,7 @@ static enum pes_status check_item(const struct pes_key *key, const struct pes_it
     return PES_OK;
 }
 
-/* --- scalars ---------------------------------------------------------------------------------------------
- */
+/* --- scalars --- */
 
 static bool in_range(const struct pes_key *key, double number)
 {
@@ -218,11 +215,12 @@ static enum pes_status read_choice(const struct pes_key *key, const struct pes_i
     const char *nearest = pes_text_nearest(item->text, key->choices, count);
     char hint[96] = "";
     if (nearest) snprintf(hint, sizeof hint, "; did you mean %s?", nearest);
-    return wrong_item(key, item, "is not a known value", hint);
+    char allowed[512], shown[72];
+    return pes_fail(PES_INPUT, "%s: unknown value '%s'; allowed: %s%s", key->path,
+                    pes_text_shown(item->text, shown), pes_key_allowed(key, allowed, sizeof allowed), hint);
 }
 
-/* --- lists -----------------------------------------------------------------------------------------------
- */
+/* --- lists --- */
 
 /* One integer or an inclusive range of them. */
 static enum pes_status read_span(const struct pes_key *key, const struct pes_item *item, int64_t *first,
@@ -245,7 +243,13 @@ static enum pes_status read_set(const struct pes_key *key, const struct pes_item
     if (!list) {
         TRY(check_item(key, items, "a set"));
         bool all = !strcmp(items->text, "all");
-        if (!all && strcmp(items->text, "none") != 0) return wrong_item(key, items, "is not a set", "");
+        if (!all && strcmp(items->text, "none") != 0) {
+            char hint[96] = "";
+            int64_t member;
+            if (pes_text_parse_int(items->text, &member))
+                snprintf(hint, sizeof hint, "; write [%s]", items->text);
+            return wrong_item(key, items, "is not a set", hint);
+        }
         value->set = all ? UINT64_MAX : 0;
         return PES_OK;
     }
@@ -303,8 +307,8 @@ static enum pes_status read_reals(const struct pes_key *key, const struct pes_it
 static enum pes_status check_length(const struct pes_key *key, size_t count)
 {
     if (!key->length || count == key->length) return PES_OK;
-    return pes_fail(PES_INPUT, "%s: the list has %zu elements; allowed: exactly %zu", key->path, count,
-                    key->length);
+    return pes_fail(PES_INPUT, "%s: the list has %zu element%s; allowed: exactly %zu", key->path, count,
+                    count == 1 ? "" : "s", key->length);
 }
 
 enum pes_status pes_value_build(const struct pes_key *key, const struct pes_item *items, size_t count,

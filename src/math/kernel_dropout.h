@@ -68,13 +68,13 @@ INLINE void philox(wide x[][4], const int chains, const wide *columns, uint64_t 
     uint64_t second = (uint64_t)PHILOX_M1 * rng->step;
     uint32_t word0 = (uint32_t)(second >> 32) ^ (uint32_t)group ^ key0, word1 = (uint32_t)second;
     uint64_t first = (uint64_t)PHILOX_M0 * word0;
-    uint32_t carried = (uint32_t)(first >> 32) ^ key1 + PHILOX_W1;
+    uint32_t carried = (uint32_t)(first >> 32) ^ (key1 + PHILOX_W1);
     UNROLL
     for (int n = 0; n < chains; n++) {
         wide low = wide_product(columns[n], PHILOX_M0);
         wide word2 = (low >> 32) ^ (rng->purpose ^ key1);
         wide product = wide_product(word2, PHILOX_M1);
-        x[n][0] = (product >> 32) ^ (word1 ^ key0 + PHILOX_W0);
+        x[n][0] = (product >> 32) ^ (word1 ^ (key0 + PHILOX_W0));
         x[n][1] = product;
         x[n][2] = low ^ carried;
         x[n][3] = wide_set((uint32_t)first);

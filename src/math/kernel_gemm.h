@@ -17,7 +17,7 @@ enum {
     TILE_ROWS = 6,
     TILE_COLUMNS = TILE_VECTORS * LANES,
     ROW_BLOCK = 4 * TILE_ROWS, /* a multiple of ROW_GROUP: dropout masks are drawn per block and panel */
-    K_AHEAD = 8,
+    K_AHEAD = 32,
     TOKEN_BLOCK = 256 /* rows that a weight gradient takes at once */
 };
 
@@ -105,9 +105,10 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
 {
     const struct pes_epilogue *e = g->epilogue;
     const size_t ldo = g->ldo, corner = i * ldo + j;
-    struct tile tile;
-    tile_product(&tile, R, V, edge, g->a + i * g->lda, g->lda, 1, g->b + j, g->ldb, g->k, rows, last);
     real *out = g->out + corner;
+    struct tile tile;
+    TILE_EACH(__builtin_prefetch(out + at, 1))
+    tile_product(&tile, R, V, edge, g->a + i * g->lda, g->lda, 1, g->b + j, g->ldb, g->k, rows, last);
     if (!e) {
         TILE_EACH(TILE_STORE(out + at, tile.v[r][v]))
         return;

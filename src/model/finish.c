@@ -1,10 +1,7 @@
 /* finish.c - after the last micro-batch: the soft penalty, and gradients of what prepare had expanded. */
 #include "internal.h"
 
-#include <math.h>
-
-/* Mean over layers and heads of the ratio, with its gradient in the layers' dw; a head without a ratio (M =
- * 0) counts as 0. */
+/* Mean over layers and heads of the ratio, with its gradient in the layers' dw. */
 static double add_penalty(const struct pes_workspace *workspace, bool gradient)
 {
     const struct pes_model *model = workspace->model;
@@ -19,10 +16,9 @@ static double add_penalty(const struct pes_workspace *workspace, bool gradient)
             bool rotates = workspace->sizes.pairs && pes_model_acts(config, index, head);
             int rows = config->penalty->paired && rotates ? 2 * workspace->sizes.pairs : D;
             size_t q = (size_t)(head * D) * (size_t)C, k = q + (size_t)C * (size_t)C;
-            double ratio = config->penalty->head(rows, C, layer->w + q, layer->w + k, weight,
-                                                 gradient ? layer->dw + q : NULL,
-                                                 gradient ? layer->dw + k : NULL, workspace->penalty_scratch);
-            if (!isnan(ratio)) sum += ratio;
+            sum += config->penalty->head(rows, C, layer->w + q, layer->w + k, weight,
+                                         gradient ? layer->dw + q : NULL, gradient ? layer->dw + k : NULL,
+                                         workspace->penalty_scratch);
         }
     }
     return weight * sum;

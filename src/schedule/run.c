@@ -244,10 +244,17 @@ static enum pes_status run_opened(struct run *run)
     return status;
 }
 
-/* Rank 0: checkpoints of trials that this sweep doesn't have are kept, and named. */
+/* Rank 0: a process killed right after a trial's status was written leaves the trial's checkpoint; those of
+ * trials that this sweep doesn't have are kept, and told of. */
 static void tidy(const struct run *run)
 {
-    size_t stale = 0;
+    size_t stale = 0, num_trials = run->sweep->num_trials;
+    uint8_t *status = pes_allocate(2 * num_trials, 1);
+    if (status && pes_store_read_status(run->store, status, status + num_trials) == PES_OK)
+        for (size_t t = 0; t < num_trials; t++)
+            if (status[t] == PES_OUTCOME_DONE || status[t] == PES_OUTCOME_DIVERGED)
+                pes_checkpoint_remove(run->output_path, run->sweep->trials[t].key);
+    pes_free(status);
     pes_checkpoint_tidy(run->output_path, run->sweep, &stale);
     if (stale)
         pes_log_info("%s.ckpt holds %zu checkpoint%s of trials that aren't in this sweep", run->output_path,

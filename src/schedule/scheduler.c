@@ -205,6 +205,8 @@ static void take_row(struct run *run, int rank, size_t bytes)
         report.result.outcome = PES_OUTCOME_FAILED;
         report.result.reason = PES_REASON_OUTPUT;
         snprintf(report.result.message, sizeof report.result.message, "%s", pes_error_message());
+    } else {
+        pes_checkpoint_remove(run->output_path, run->sweep->trials[report.trial].key);
     }
     pes_scheduler_report(run, rank, &report);
 }

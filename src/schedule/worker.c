@@ -131,6 +131,8 @@ static void deliver(struct run *run, struct report *ended)
         ended->result.outcome = PES_OUTCOME_FAILED;
         ended->result.reason = PES_REASON_OUTPUT;
         snprintf(ended->result.message, sizeof ended->result.message, "%s", pes_error_message());
+    } else {
+        pes_checkpoint_remove(run->output_path, run->sweep->trials[trial].key);
     }
     report(run, ended);
 }

@@ -58,26 +58,6 @@ static double effective_rank(size_t n, const double *singular_values)
     return exp(entropy);
 }
 
-/* What must hold whatever LAPACK did: order, conjugate pairs, trace, and norm. */
-static bool invariants_hold(const struct pes_core *core, const struct pes_content *content)
-{
-    size_t n = core->n;
-    const double *values = content->eigenvalues;
-    double trace = 0, squares = 0, slack = 1e-10 * core->size;
-    for (size_t i = 0; i < n; i++) {
-        double re = values[2 * i], im = values[2 * i + 1];
-        trace += re;
-        squares += content->singular_values[i] * content->singular_values[i];
-        if (i && hypot(re, im) > hypot(values[2 * i - 2], values[2 * i - 1]) * (1 + 2e-12)) return false;
-        if (i && content->singular_values[i] > content->singular_values[i - 1]) return false;
-        bool paired = im == 0;
-        for (size_t j = 0; !paired && j < n; j++)
-            paired = values[2 * j] == re && values[2 * j + 1] == -im;
-        if (!paired) return false;
-    }
-    return fabs(trace - core->trace) <= slack && fabs(sqrt(squares) - core->norm) <= slack;
-}
-
 /* From the balanced core's scale to M's. */
 static void rescale(const struct pes_core *core, struct pes_content *out)
 {
@@ -99,7 +79,7 @@ static enum pes_status measure_spectrum(const struct pes_core *core, uint64_t se
     TRY(pes_core_measure(core, true, arena, out));
     if (out->flags & PES_FLAG_NO_CONVERGENCE) return PES_OK;
     out->effective_rank = effective_rank(n, out->singular_values);
-    if (!invariants_hold(core, out)) out->flags |= PES_FLAG_INVARIANT;
+    if (!pes_core_holds(core, out)) out->flags |= PES_FLAG_INVARIANT;
     /* A normal matrix moves no eigenvalue by more than the noise. */
     bool noise = false;
     if (out->departure_from_normality > 0) TRY(pes_core_is_noise(core, out, seed, arena, &noise));

@@ -36,6 +36,10 @@ enum pes_status pes_core_measure(const struct pes_core *core, bool with_conditio
 enum pes_status pes_core_is_noise(const struct pes_core *core, const struct pes_content *content,
                                   uint64_t seed, struct pes_arena *arena, bool *noise);
 
+/* What must hold whatever LAPACK did: order, conjugate pairs, the trace and the norm of M.  `content` is
+ * scaled as the core is. */
+bool pes_core_holds(const struct pes_core *core, const struct pes_content *content);
+
 /* PES_MEMORY if the last call to linalg failed for that, else PES_OK with `flag` set. */
 enum pes_status pes_core_failed(unsigned flag, unsigned *flags);
 

@@ -184,3 +184,22 @@ enum pes_status pes_core_is_noise(const struct pes_core *core, const struct pes_
     pes_arena_rewind(arena, mark);
     return status;
 }
+
+bool pes_core_holds(const struct pes_core *core, const struct pes_content *content)
+{
+    size_t n = core->n;
+    const double *values = content->eigenvalues;
+    double trace = 0, squares = 0, slack = 1e-10 * core->size;
+    for (size_t i = 0; i < n; i++) {
+        double re = values[2 * i], im = values[2 * i + 1];
+        trace += re;
+        squares += content->singular_values[i] * content->singular_values[i];
+        if (i && hypot(re, im) > hypot(values[2 * i - 2], values[2 * i - 1]) * (1 + 2e-12)) return false;
+        if (i && content->singular_values[i] > content->singular_values[i - 1]) return false;
+        bool paired = im == 0;
+        for (size_t j = 0; !paired && j < n; j++)
+            paired = values[2 * j] == re && values[2 * j + 1] == -im;
+        if (!paired) return false;
+    }
+    return fabs(trace - core->trace) <= slack && fabs(sqrt(squares) - core->norm) <= slack;
+}

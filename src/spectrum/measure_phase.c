@@ -13,7 +13,8 @@
 #define PAIR(group, name, meaning)                                                                           \
     {group, name, PES_F64, 4, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY, PES_DIM_RE_IM}, "", meaning},
 #define FREQUENCIES(group)                                                                                   \
-    FREQUENCY(group, "frequency", "rad", "angle w_t per position; as if paired for heads that don't rotate") \
+    FREQUENCY(group, "angular_frequency", "rad",                                                             \
+              "angle w_t per position; as if paired for heads that don't rotate")                            \
     FREQUENCY(group, "frequency_energy", "", "||Re M_t||^2 + ||Im M_t||^2")                                  \
     FREQUENCY(group, "phase_energy", "", "||Im M_t||^2 / frequency_energy")                                  \
     FREQUENCY(group, "phase_angle", "rad", "argument of tr M_t: equal contents score highest at w_t D")      \
@@ -64,7 +65,7 @@ static enum pes_status measure_head(const struct pes_head_place *place, const st
     size_t pairs = (size_t)phase.pairs;
     double *scratch = pes_arena_take(place->m->arena, 2 * pairs, sizeof *scratch);
     if (!scratch) return PES_MEMORY;
-    pes_head_put_block(place, "frequency", 1, &pairs, head->frequencies);
+    pes_head_put_block(place, "angular_frequency", 1, &pairs, head->frequencies);
     pes_head_put_block(place, "frequency_energy", 1, &pairs, phase.frequency_energy);
     pes_head_put_block(place, "phase_energy", 1, &pairs, phase.phase_energy);
     pes_head_put_block(place, "phase_angle", 1, &pairs, phase.phase_angle);

@@ -102,8 +102,11 @@ static enum pes_status write_file(const char *path, const struct image *image,
               write_array(file, "m", real_element(), state->num_parameters, state->m) &&
               write_array(file, "v", real_element(), state->num_parameters, state->v) &&
               write_array(file, "row", ELEMENT_U8, state->row.layout->row_bytes, state->row.bytes);
-    ok = hdf_close(&file) && ok;
-    return ok ? PES_OK : hdf_fail(PES_IO, path, "write");
+    /* The message first, while the cause is known. */
+    enum pes_status status = ok ? PES_OK : hdf_fail(PES_IO, path, "write");
+    if (!ok) store_give_up(path);
+    if (!hdf_close(&file) && ok) status = hdf_fail(PES_IO, path, "write");
+    return status;
 }
 
 /* Creates the folder if it isn't there, durably. */
@@ -138,6 +141,9 @@ enum pes_status pes_checkpoint_save(const char *path, const char *key, const str
         snprintf(part, sizeof part, "%s.%s.%ld.%u%s", name, host, (long)getpid(), counter++, part_ending);
     if (length >= PATH_MAX || part_length >= PATH_MAX)
         return pes_fail(PES_INPUT, "the path of the results file is too long");
+    /* HDF5 leaves traces of a file that it could not even begin. */
+    TRY(store_check_room(part,
+                         3 * state->num_parameters * sizeof(real) + state->row.layout->row_bytes + 16384));
     enum pes_status status = write_file(part, &image, state);
     if (status == PES_OK) status = store_replace(part, name);
     if (status != PES_OK) unlink(part);
@@ -148,7 +154,7 @@ enum pes_status pes_checkpoint_save(const char *path, const char *key, const str
 
 static enum pes_status damaged(const char *path, const char *why)
 {
-    H5Eclear2(H5E_DEFAULT);
+    hdf_forget();
     return pes_fail(PES_IO, "%s cannot be used: %s", path, why);
 }
 

@@ -16,7 +16,7 @@ static size_t put_utf8(char *out, uint32_t point)
         return 1;
     }
     int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-    out[0] = (char)(0xF00 >> more | point >> (6 * more));
+    out[0] = (char)((0xF0U << (3 - more) & 0xFF) | point >> (6 * more));
     for (int i = 1; i <= more; i++)
         out[i] = (char)(0x80 | (point >> (6 * (more - i)) & 0x3F));
     return (size_t)more + 1;

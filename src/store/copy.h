@@ -10,6 +10,10 @@ struct pick {
     size_t trial;
 };
 
+/* PES_INPUT naming both values if the file's blocks measure and store are not these settings. */
+enum pes_status store_check_settings(struct pes_reader *reader, const struct pes_config *settings,
+                                     struct pes_arena *arena);
+
 /* PES_INPUT if rows of the source can't be carried into the new layout: a variable that would be lost or is
  * of another kind, or one that the source should have had. */
 enum pes_status store_check_layouts(const char *path, const struct pes_layout *source,

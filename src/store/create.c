@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "pesweep/text.h"
 
 enum { MAX_GROUPS = 32, ENTRIES_AT_ONCE = 4096 };
@@ -54,23 +55,14 @@ static bool has_values(enum axis axis)
            axis != AXIS_TENSOR_AXIS;
 }
 
-/* Names of the places along an axis whose places have names; NULL for numbered ones. */
-static const char *const *place_names(enum axis axis)
-{
-    static const char *const re_im[] = {"re", "im"}, *const parts[] = {"symmetric", "antisymmetric"};
-    if (axis == (enum axis)PES_DIM_RE_IM) return re_im;
-    if (axis == (enum axis)PES_DIM_PART) return parts;
-    return NULL;
-}
-
 static bool write_places(hid_t scale, enum axis axis, size_t size)
 {
-    const char *const *names = place_names(axis);
+    const char *const *names = store_place_names(axis);
     if (names) {
         CHECK(size <= 2);
         return hdf_write(scale, ELEMENT_TEXT, 0, size, names);
     }
-    int64_t start = axis == (enum axis)PES_DIM_OFFSET ? 1 - (int64_t)size : 0, values[ENTRIES_AT_ONCE];
+    int64_t start = store_first_place(axis, size), values[ENTRIES_AT_ONCE];
     for (size_t first = 0; first < size; first += ENTRIES_AT_ONCE) {
         size_t count = PES_MIN(size - first, (size_t)ENTRIES_AT_ONCE);
         for (size_t i = 0; i < count; i++)
@@ -86,7 +78,9 @@ static bool create_scale(hid_t group, enum axis axis, size_t size, hid_t *scale)
     char phrase[80];
     snprintf(phrase, sizeof phrase, "This is a netCDF dimension but not a netCDF variable.%10zu", size);
     const char *name = store_axis_name(axis);
-    enum element element = !has_values(axis) ? ELEMENT_F32 : place_names(axis) ? ELEMENT_TEXT : ELEMENT_I64;
+    enum element element = !has_values(axis)         ? ELEMENT_F32
+                           : store_place_names(axis) ? ELEMENT_TEXT
+                                                     : ELEMENT_I64;
     hsize_t extent = size;
     hid_t type = hdf_file_type(element), space = H5Screate_simple(1, &extent, NULL),
           properties = object_properties(H5P_DATASET_CREATE);
@@ -288,8 +282,13 @@ enum pes_status store_create(const char *path, const struct file_table *table)
     if (access >= 0 && properties >= 0) creation.file = H5Fcreate(path, H5F_ACC_TRUNC, properties, access);
     hdf_close(&access);
     hdf_close(&properties);
-    if (creation.file < 0) return failed(&creation, "it");
+    if (creation.file < 0) {
+        enum pes_status status = failed(&creation, "it");
+        unlink(path);
+        return status;
+    }
     enum pes_status status = create_all(&creation);
+    if (status != PES_OK) store_give_up(path);
     if (!close_groups(&creation) && status == PES_OK) status = failed(&creation, "a group");
     if (!hdf_close(&creation.file) && status == PES_OK) status = failed(&creation, "it");
     if (status != PES_OK) unlink(path);

@@ -74,6 +74,12 @@ enum pes_status store_replace(const char *from, const char *to)
     return store_sync_folder(to);
 }
 
+void store_give_up(const char *path)
+{
+    /* Where it can't be done there is nothing left to try. */
+    if (truncate(path, 0)) return;
+}
+
 enum pes_status store_check_room(const char *path, uint64_t bytes)
 {
     char folder[PATH_MAX];
@@ -82,8 +88,8 @@ enum pes_status store_check_room(const char *path, uint64_t bytes)
     if (statvfs(folder, &system) || !system.f_blocks || !system.f_frsize) return PES_OK;
     double room = (double)system.f_bavail * (double)system.f_frsize;
     if ((double)bytes <= room) return PES_OK;
-    return pes_fail(PES_IO, "%s: the results need %.1f GiB, %s has room for %.1f GiB", path,
-                    (double)bytes / (1 << 30), folder, room / (1 << 30));
+    return pes_fail(PES_IO, "%s: it needs %.1f MiB, but there is room for %.1f MiB in %s", path,
+                    (double)bytes / (1 << 20), room / (1 << 20), folder);
 }
 
 /* Magic numbers of statfs(2) for file systems whose clients keep pages of their own: two nodes that write

@@ -17,6 +17,10 @@ enum pes_status store_sync_folder(const char *path); /* makes the folder's entry
 /* fsync of `from`, rename to `to` in the same folder, fsync of the folder. */
 enum pes_status store_replace(const char *from, const char *to);
 
+/* Gives the space of a file that failed back before it is closed: on a full file system HDF5 can't close a
+ * file that it can't complete, and would keep it for ever. */
+void store_give_up(const char *path);
+
 /* PES_IO if the file system of `path` plainly hasn't room for `bytes`. */
 enum pes_status store_check_room(const char *path, uint64_t bytes);
 
@@ -25,7 +29,5 @@ enum pes_status store_check_room(const char *path, uint64_t bytes);
 enum pes_status store_lock(const char *path, bool *locked);
 void store_lock_name_fence(int64_t fence); /* writes the number into the lock file, for people */
 void store_unlock(void);                   /* removes the lock file; nothing if there is no lock */
-/* Whether a run holds the lock now, and what its lock file says (one line, "" if nothing). */
-bool store_is_locked(const char *path, char owner[512]);
 
 #endif

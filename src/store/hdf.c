@@ -3,9 +3,12 @@
  * Invariant: every handle opened here is closed here on every path. */
 #include "hdf.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "pesweep/comm.h"
 
@@ -99,10 +102,51 @@ bool hdf_has_type(hid_t dataset, enum element element)
 
 /* --- handles and errors --- */
 
+/* Why the library's last failing call failed.  Kept here, since the next call wipes the library's own record.
+ */
+static struct cause {
+    char first[256]; /* description where the error arose */
+    int system;      /* errno, if a description gives it */
+    unsigned long long size, expected;
+    bool truncated;
+} cause;
+
+static herr_t look_at_error(unsigned n, const H5E_error2_t *error, void *context)
+{
+    (void)context;
+    const char *text = error->desc ? error->desc : "";
+    if (!n || !cause.first[0]) snprintf(cause.first, sizeof cause.first, "%s", text);
+    const char *number = strstr(text, "errno = ");
+    if (number && !cause.system && sscanf(number, "errno = %d", &cause.system) != 1) cause.system = 0;
+    if (strncmp(text, "truncated file", 14) == 0) {
+        const char *sizes = strstr(text, "eof = "), *end = strstr(text, "stored_eof = ");
+        cause.truncated = sizes && end && sscanf(sizes, "eof = %llu", &cause.size) == 1 &&
+                          sscanf(end, "stored_eof = %llu", &cause.expected) == 1;
+    }
+    return 0;
+}
+
+static herr_t keep_cause(hid_t stack, void *context)
+{
+    cause = (struct cause){.system = 0};
+    return H5Ewalk2(stack, H5E_WALK_UPWARD, look_at_error, context);
+}
+
 void hdf_start(void)
 {
+    /* Everything is closed where it was opened; at exit the library would only complain about damaged files.
+     */
+    static bool started;
+    if (!started) H5dont_atexit();
+    started = true;
     H5open();
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5Eset_auto2(H5E_DEFAULT, keep_cause, NULL);
+    hdf_forget();
+}
+
+void hdf_forget(void)
+{
+    cause = (struct cause){.system = 0};
 }
 
 bool hdf_close(hid_t *id)
@@ -112,44 +156,27 @@ bool hdf_close(hid_t *id)
     return ok;
 }
 
-struct cause {
-    char first[256]; /* description where the error arose */
-    int system;      /* errno, if a description gives it */
-    unsigned long long size, expected;
-    bool truncated;
-};
-
-static herr_t look_at_error(unsigned n, const H5E_error2_t *error, void *context)
+/* MPI-IO doesn't pass errno on; a full file system is the one cause that can be seen afterwards. */
+static bool is_full(const char *path)
 {
-    struct cause *cause = context;
-    const char *text = error->desc ? error->desc : "";
-    if (!n || !cause->first[0]) snprintf(cause->first, sizeof cause->first, "%s", text);
-    const char *number = strstr(text, "errno = ");
-    if (number && !cause->system && sscanf(number, "errno = %d", &cause->system) != 1) cause->system = 0;
-    if (strncmp(text, "truncated file", 14) == 0) {
-        cause->truncated = true;
-        const char *sizes = strstr(text, "eof = "), *end = strstr(text, "stored_eof = ");
-        if (!sizes || !end || sscanf(sizes, "eof = %llu", &cause->size) != 1 ||
-            sscanf(end, "stored_eof = %llu", &cause->expected) != 1)
-            cause->expected = 0;
-    }
-    return 0;
+    struct statvfs system;
+    return !statvfs(path, &system) && system.f_blocks && system.f_bavail * system.f_frsize < 4096;
 }
 
 enum pes_status hdf_fail(enum pes_status status, const char *path, const char *format, ...)
 {
-    struct cause cause = {{0}, 0, 0, 0, false};
     char action[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(action, sizeof action, format, arguments);
     va_end(arguments);
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_at_error, &cause);
-    H5Eclear2(H5E_DEFAULT);
-    if (cause.truncated && cause.expected)
+    struct cause found = cause;
+    hdf_forget();
+    if (found.truncated)
         return pes_fail(status, "%s: cannot %s: the file is truncated, %llu bytes of %llu are there", path,
-                        action, cause.size, cause.expected);
-    const char *why = cause.system ? strerror(cause.system) : cause.first;
+                        action, found.size, found.expected);
+    if (!found.system && strstr(found.first, "write failed") && is_full(path)) found.system = ENOSPC;
+    const char *why = found.system ? strerror(found.system) : found.first;
     return pes_fail(status, "%s: cannot %s: %s", path, action, why[0] ? why : "HDF5 gives no reason");
 }
 

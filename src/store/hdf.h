@@ -29,13 +29,14 @@ hid_t hdf_file_type(enum element element); /* little-endian */
 /* False if the type of a dataset isn't the element's as we write it. */
 bool hdf_has_type(hid_t dataset, enum element element);
 
-/* Silences the library's error stack; before any other call. */
+/* Makes the library keep the cause of an error for hdf_fail instead of printing it; before any other call. */
 void hdf_start(void);
+void hdf_forget(void); /* after a failure that was expected */
 
 /* Closes any handle and sets it to -1; false if the library reports an error (data could not be written). */
 bool hdf_close(hid_t *id);
 
-/* pes_fail(status, "<path>: cannot <action>: <cause>") with the cause from the library's error stack. */
+/* pes_fail(status, "<path>: cannot <action>: <cause>") with the cause of the library's last failure. */
 enum pes_status hdf_fail(enum pes_status status, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

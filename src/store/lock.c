@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pesweep/store.h"
+
 static struct {
     bool held;
     int file;
@@ -117,7 +119,7 @@ void store_unlock(void)
     lock.held = false;
 }
 
-bool store_is_locked(const char *path, char owner[512])
+bool pes_store_is_running(const char *path, char owner[512])
 {
     char resolved[PATH_MAX], name[PATH_MAX];
     owner[0] = 0;

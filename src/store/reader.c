@@ -14,7 +14,7 @@ enum pes_status store_reader_texts(struct pes_reader *reader, const char *group,
     hid_t dataset = results_open_dataset(&reader->results, group, name);
     if (dataset < 0 || !hdf_has_type(dataset, ELEMENT_TEXT)) {
         hdf_close(&dataset);
-        H5Eclear2(H5E_DEFAULT);
+        hdf_forget();
         return pes_fail(PES_INPUT, "%s is damaged: the texts %s/%s are missing", reader->results.path, group,
                         name);
     }
@@ -81,7 +81,7 @@ static bool describe(struct pes_reader *reader, char *path, const char *axes, st
         ok = variable->unit && variable->help;
     }
     hdf_close(&dataset);
-    H5Eclear2(H5E_DEFAULT);
+    hdf_forget();
     return ok;
 }
 

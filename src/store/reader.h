@@ -11,8 +11,14 @@ struct pes_reader {
     char **keys;
     uint8_t *status, *reason;
     uint64_t *checksums;
-    struct pes_sweep *sweep; /* NULL until asked for */
-    char *messages, *runs;   /* NULL until asked for: [trials][256], [64][8192] */
+    /* NULL until asked for: */
+    struct pes_sweep *sweep;
+    char **labels;
+    int32_t *sets;                     /* [trials] parameter set */
+    struct pes_stored_tensor *tensors; /* of all sets, one set after the other */
+    int32_t *tensor_sets;
+    size_t num_tensors;
+    char *messages, *runs; /* [trials][256], [64][8192] */
 };
 
 /* The texts of a dataset in /provenance or /trials; the arena of the reader owns them. */

@@ -30,6 +30,33 @@ enum pes_status pes_reader_checksum(struct pes_reader *reader, size_t trial, uin
     return status;
 }
 
+static bool is_finished(uint8_t status)
+{
+    return status >= PES_OUTCOME_DONE;
+}
+
+enum pes_status pes_reader_verify(struct pes_reader *reader, bool *right)
+{
+    const struct pes_layout *layout = reader->layout;
+    size_t block = results_block(layout), num_trials = reader->results.num_trials;
+    unsigned char *rows = pes_allocate(block, layout->row_bytes);
+    enum pes_status status = rows ? PES_OK : PES_MEMORY;
+    for (size_t first = 0; first < num_trials && status == PES_OK;) {
+        size_t count = 0;
+        while (count < block && first + count < num_trials && is_finished(reader->status[first + count]))
+            count++;
+        if (count) status = results_read_rows(&reader->results, first, count, rows);
+        for (size_t i = 0; i < count && status == PES_OK; i++) {
+            struct pes_row row = {layout, rows + i * layout->row_bytes};
+            right[first + i] = pes_row_checksum(&row) == reader->checksums[first + i];
+        }
+        if (!count) right[first++] = true;
+        first += count;
+    }
+    pes_free(rows);
+    return status;
+}
+
 enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group, const char *name,
                                     double **values, size_t *count)
 {
@@ -60,7 +87,7 @@ enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group
         *values = NULL;
     }
     hdf_close(&dataset);
-    H5Eclear2(H5E_DEFAULT);
+    hdf_forget();
     return status;
 }
 

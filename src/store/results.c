@@ -63,7 +63,7 @@ static enum pes_status open_columns(struct results *results)
         if (right && c == COLUMN_MESSAGE) right = extents[1] == STORE_MESSAGE_BYTES;
         if (right && c == COLUMN_RUNS) right = extents[0] == STORE_RUNS && extents[1] == STORE_RUN_BYTES;
         if (!right) {
-            H5Eclear2(H5E_DEFAULT);
+            hdf_forget();
             return pes_fail(PES_INPUT, "%s is damaged: %s/%s is missing or not what it should be",
                             results->path, column->group, column->name);
         }
@@ -118,7 +118,7 @@ enum pes_status results_open_fields(struct results *results, const struct pes_la
         for (int d = 0; d < variable->rank && right; d++)
             right = extents[d + 1] == field->extent[d];
         if (!right) {
-            H5Eclear2(H5E_DEFAULT);
+            hdf_forget();
             return pes_fail(PES_INPUT, "%s: %s/%s is missing or has another type or size than this sweep's",
                             results->path, variable->group, variable->name);
         }

@@ -2,7 +2,7 @@
 #include "table.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pesweep/text.h"
@@ -21,6 +21,28 @@ const char *store_axis_meaning(enum axis axis)
     static const char *const meanings[] = {STORE_AXES(X)};
 #undef X
     return axis < AXIS_TRIAL ? pes_dimension_meaning((enum pes_dimension)axis) : meanings[axis - AXIS_TRIAL];
+}
+
+const char *const *store_place_names(enum axis axis)
+{
+    static const char *const re_im[] = {"re", "im"}, *const parts[] = {"symmetric", "antisymmetric"};
+    if (axis == (enum axis)PES_DIM_RE_IM) return re_im;
+    if (axis == (enum axis)PES_DIM_PART) return parts;
+    return NULL;
+}
+
+int64_t store_first_place(enum axis axis, size_t size)
+{
+    return axis == (enum axis)PES_DIM_OFFSET ? 1 - (int64_t)size : 0;
+}
+
+const char *pes_store_place(enum pes_dimension dimension, size_t size, size_t place, char buffer[24])
+{
+    CHECK(place < size);
+    const char *const *names = store_place_names((enum axis)dimension);
+    if (names) return names[place];
+    snprintf(buffer, 24, "%lld", (long long)(store_first_place((enum axis)dimension, size) + (int64_t)place));
+    return buffer;
 }
 
 const struct dataset *store_column(enum column column)

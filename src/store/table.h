@@ -26,6 +26,10 @@ enum axis {
 };
 const char *store_axis_name(enum axis axis);
 const char *store_axis_meaning(enum axis axis);
+/* Names of the places along an axis whose places have names, NULL for numbered ones; the number of the first.
+ */
+const char *const *store_place_names(enum axis axis);
+int64_t store_first_place(enum axis axis, size_t size);
 
 enum { STORE_RUNS = 64, STORE_RUN_BYTES = 8192, STORE_MESSAGE_BYTES = 256, STORE_TENSOR_AXES = 3 };
 

@@ -7,8 +7,7 @@
 
 #include "pesweep/text.h"
 
-/* --- names ------------------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 /* What follows "scope." in a path, NULL if it doesn't start so; the path itself without scope. */
 static const char *below(const char *path, const char *scope)
@@ -67,36 +66,33 @@ static enum pes_status refuse_ambiguous(const struct pes_plan *plan, const struc
 static enum pes_status refuse_unknown(struct pes_plan *plan, const struct pes_yaml *node, const char *scope)
 {
     const struct pes_key_table *keys = plan->keys;
-    char shown[72], name[72];
+    char shown[72], value[72];
     pes_text_shown(node->text, shown);
-    const char *where = scope ? scope : "grid";
-    const char *colon = strchr(node->text, ':');
-    if (colon && colon != node->text && colon - node->text < 64) {
-        snprintf(name, sizeof name, "%.*s", (int)(colon - node->text), node->text);
-        const char *value = colon[1] ? colon + 1 : "...";
-        return pes_yaml_fail(plan->path, node,
-                             "unknown key '%s' in %s; is the space after the colon missing? Write '%s: %s'",
-                             shown, where, name, colon[1] ? pes_text_shown(value, shown) : value);
-    }
-    const char **names = pes_arena_take(plan->arena, 2 * keys->num_slots, sizeof *names);
-    if (!names) return PES_MEMORY;
-    size_t count = 0;
-    for (size_t slot = 0; slot < keys->num_slots; slot++) {
-        const char *rest = below(keys->paths[slot], scope);
-        if (rest) names[count++] = rest;
-        if (!scope) names[count++] = strrchr(keys->paths[slot], '.') + 1;
-    }
-    const char *nearest = pes_text_nearest(node->text, names, count);
-    if (nearest)
-        return pes_yaml_fail(plan->path, node, "unknown key '%s' in %s; did you mean %s?", shown, where,
-                             nearest);
+    const char *in = scope ? " in " : "", *block = scope ? scope : "";
+    size_t colon = strcspn(node->text, ":");
+    if (colon && colon < 64 && node->text[colon] && node->text[colon + 1])
+        return pes_yaml_fail(
+            plan->path, node, "unknown key '%s'%s%s; is the space after the colon missing? Write '%.*s: %s'",
+            shown, in, block, (int)colon, node->text, pes_text_shown(node->text + colon + 1, value));
     long elsewhere = pes_key_table_find(keys, node->text);
     if (elsewhere >= 0)
         return pes_yaml_fail(plan->path, node,
-                             "unknown key '%s' in %s; did you mean %s? It belongs to another block", shown,
-                             where, keys->paths[elsewhere]);
-    return pes_yaml_fail(plan->path, node,
-                         "unknown key '%s' in %s; see 'pesweep help sweep-file' for all keys", shown, where);
+                             "unknown key '%s'%s%s; did you mean %s? It belongs to another block", shown, in,
+                             block, keys->paths[elsewhere]);
+    const char *nearest = scope ? NULL : pes_key_table_nearest(keys, node->text);
+    if (scope) {
+        const char **names = pes_arena_take(plan->arena, keys->num_slots, sizeof *names);
+        if (!names) return PES_MEMORY;
+        size_t count = 0;
+        for (size_t slot = 0; slot < keys->num_slots; slot++)
+            if (below(keys->paths[slot], scope)) names[count++] = below(keys->paths[slot], scope);
+        nearest = pes_text_nearest(node->text, names, count);
+    }
+    if (nearest)
+        return pes_yaml_fail(plan->path, node, "unknown key '%s'%s%s; did you mean %s?", shown, in, block,
+                             nearest);
+    return pes_yaml_fail(plan->path, node, "unknown key '%s'%s%s; see 'pesweep help sweep-file' for all keys",
+                         shown, in, block);
 }
 
 enum pes_status pes_plan_find_key(struct pes_plan *plan, const struct pes_yaml *node, const char *scope,
@@ -123,8 +119,7 @@ enum pes_status pes_plan_find_key(struct pes_plan *plan, const struct pes_yaml *
     return PES_OK;
 }
 
-/* --- values -----------------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 static enum pes_status read_value(struct pes_plan *plan, size_t slot, const struct pes_yaml *node,
                                   struct pes_value *value)

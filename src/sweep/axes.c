@@ -8,14 +8,11 @@
 #include "lookup.h"
 #include "pesweep/text.h"
 
-/* --- elements
- * ------------------------------------------------------------------------------------------------ */
+/* --- elements --- */
 
 static const struct pes_key *first_key(const struct pes_plan *plan, size_t slot)
 {
-    for (size_t e = 0; e < plan->keys->num_entries; e++)
-        if (plan->keys->entries[e].slot == slot) return plan->keys->entries[e].key;
-    return NULL;
+    return pes_key_table_entry(plan->keys, plan->keys->first[slot])->key;
 }
 
 /* Numbers that one element of an integer axis stands for: 1, or more for a range. */
@@ -110,15 +107,27 @@ static enum pes_status read_elements(struct pes_plan *plan, const struct pes_key
     return PES_OK;
 }
 
-/* Canonical text of what a point gives. */
-static bool append_point(struct pes_text *text, const struct pes_point *point, struct pes_arena *arena)
+/* A key that two points share only if they give the same: from their canonical text, or, since ranges may be
+ * long, straight from a single integer. */
+static enum pes_status hash_point(const struct pes_point *point, struct pes_arena *arena,
+                                  struct pes_text *text, char key[33])
 {
+    const struct pes_assignment *first = point->assignments;
+    if (point->num_assignments == 1 && first->value.type == PES_VALUE_INT) {
+        pes_hash_hex(&first->value.integer, sizeof first->value.integer, key);
+        return PES_OK;
+    }
+    struct pes_arena_mark mark = pes_arena_mark(arena);
+    text->length = 0;
     for (size_t i = 0; i < point->num_assignments; i++) {
         const char *value = pes_value_format(&point->assignments[i].value, arena);
-        if (!value) return false;
+        if (!value) return PES_MEMORY;
         pes_text_append(text, "%zu=%s\n", point->assignments[i].slot, value);
     }
-    return !text->failed;
+    pes_arena_rewind(arena, mark);
+    if (text->failed) return PES_MEMORY;
+    pes_hash_hex(pes_text_get(text), text->length, key);
+    return PES_OK;
 }
 
 /* Two equal points would be the same trials under two places. */
@@ -130,15 +139,11 @@ static enum pes_status refuse_repeated(struct pes_plan *plan, const struct pes_v
     enum pes_status status = PES_OK;
     for (size_t i = 0; i < variation->num_points && status == PES_OK; i++) {
         const struct pes_point *point = &variation->points[i];
-        struct pes_arena_mark mark = pes_arena_mark(plan->arena);
-        text.length = 0;
-        bool complete = append_point(&text, point, plan->arena);
-        pes_arena_rewind(plan->arena, mark);
         char key[33];
-        pes_hash_hex(pes_text_get(&text), text.length, key);
+        status = hash_point(point, plan->arena, &text, key);
+        if (status != PES_OK) break;
         size_t other = pes_lookup_insert(&lookup, key, i);
-        if (!complete) status = PES_MEMORY;
-        if (complete && other != i)
+        if (other != i)
             status = pes_yaml_fail(plan->path, point->node,
                                    "this value of %s stands in the list already, in line %d, column %d",
                                    variation->node->text, variation->points[other].node->line,
@@ -149,8 +154,7 @@ static enum pes_status refuse_repeated(struct pes_plan *plan, const struct pes_v
     return status;
 }
 
-/* --- grid and zip
- * ---------------------------------------------------------------------------------------------- */
+/* --- grid and zip --- */
 
 /* Keys of measure and store are the same for all trials. */
 static enum pes_status find_axis_key(struct pes_plan *plan, const struct pes_yaml *name,
@@ -262,8 +266,7 @@ enum pes_status pes_plan_read_zip(struct pes_plan *plan, const struct pes_yaml *
     return PES_OK;
 }
 
-/* --- exclude and include
- * ------------------------------------------------------------------------------------------ */
+/* --- exclude and include --- */
 
 /* A flat list of numbers is one value of a key that takes lists. */
 static bool is_single_list(const struct pes_plan *plan, const struct pes_key_name *key,

@@ -17,8 +17,7 @@ struct nodes {
     const struct pes_yaml *map, *keys[NUM_CLAIM_KEYS], *values[NUM_CLAIM_KEYS];
 };
 
-/* --- metrics
- * ------------------------------------------------------------------------------------------------------ */
+/* --- metrics --- */
 
 /* Inside {} a plain scalar ends at its comma, so that `metric: steps_to(accuracy, 0.9)` arrives as a value
  * and a key without one.  Puts the two together again. */
@@ -104,8 +103,7 @@ enum pes_status pes_sweep_check_metrics(const struct pes_sweep *sweep, const cha
     return PES_OK;
 }
 
-/* --- selections
- * --------------------------------------------------------------------------------------------------- */
+/* --- selections --- */
 
 static const struct pes_axis *find_axis(const struct pes_sweep *sweep, size_t slot)
 {
@@ -255,8 +253,7 @@ static enum pes_status read_comparison(struct pes_plan *plan, const struct nodes
     return PES_OK;
 }
 
-/* --- one claim
- * ------------------------------------------------------------------------------------------------------- */
+/* --- one claim --- */
 
 static enum pes_status sort_keys(const struct pes_plan *plan, const struct pes_yaml *map, struct nodes *nodes)
 {

@@ -60,7 +60,11 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
     double forward = pes_model_flops(&model, shape.T), test = (double)shape.num_test;
     double batch = (double)pes_config_int(config, "train.batch");
     cost->train_flops = 3 * forward * batch * (double)pes_config_int(config, "train.steps");
-    cost->evaluate_flops = forward * test * (double)pes_trial_evaluations(sweep, trial, NULL);
+    double evaluated = (double)pes_config_int(settings, "measure.evaluate_sequences");
+    evaluated = evaluated > 0 ? PES_MIN(test, evaluated) : test;
+    /* The last evaluation takes the whole test set. */
+    cost->evaluate_flops =
+        forward * (evaluated * (double)(pes_trial_evaluations(sweep, trial, NULL) - 1) + test);
 
     double checkpoints = (double)pes_trial_checkpoints(sweep, trial, NULL);
     double probed = PES_MIN(test, (double)pes_config_int(settings, "measure.probe_sequences"));
@@ -74,8 +78,9 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
     int64_t micro_batch = pes_config_int(config, "train.micro_batch");
     if (!micro_batch) micro_batch = pes_model_micro_batch(&model);
     micro_batch = PES_MIN(micro_batch, pes_config_int(config, "train.batch"));
-    cost->memory_bytes =
-        pes_workspace_bytes(&model, (int)micro_batch, true) + data_bytes + 4 * padded * sizeof(real);
+    cost->memory_bytes = pes_workspace_bytes(&model, (int)micro_batch, true) +
+                         pes_workspace_bytes(&model, (int)micro_batch, false) + data_bytes +
+                         4 * padded * sizeof(real);
     cost->seconds = (cost->train_flops + cost->evaluate_flops + cost->probe_flops) / PES_COST_RATE;
     return PES_OK;
 }

@@ -21,8 +21,7 @@ struct expansion {
     const char **why;                    /* [num_slots]: last reason why a value had no effect */
 };
 
-/* --- labels
- * ------------------------------------------------------------------------------------------------------ */
+/* --- labels --- */
 
 /* "pe=rope seed=3" from the axes' values; with `config` those that apply there, else those given. */
 static const char *label_of(const struct expansion *expansion, const struct pes_config *config)
@@ -50,8 +49,7 @@ done:
     return label;
 }
 
-/* --- errors
- * ------------------------------------------------------------------------------------------------------ */
+/* --- errors --- */
 
 static bool is_word(char c)
 {
@@ -76,26 +74,35 @@ static const struct pes_yaml *block_place(const struct pes_plan *plan, const cha
     return plan->root;
 }
 
-/* The value that a message about a combination speaks of: the first one whose key, or chosen plug-in, it
- * names. */
+/* Where a message first names the key or the chosen plug-in that an assignment gives. */
+static size_t mention_of(const struct pes_plan *plan, const struct pes_assignment *given, const char *message)
+{
+    const char *path = plan->keys->paths[given->slot];
+    size_t at = PES_MIN(mention(message, path), mention(message, strchr(path, '.') + 1));
+    return given->value.type == PES_VALUE_CHOICE ? PES_MIN(at, mention(message, given->value.text)) : at;
+}
+
+/* The value that a message about a combination speaks of: what it names first among the values on axes, else
+ * among the constants, else the block it names. */
 static const struct pes_yaml *place_of(const struct expansion *expansion, const char *message)
 {
     const struct pes_plan *plan = expansion->plan;
-    size_t best = SIZE_MAX;
-    const struct pes_yaml *place = NULL;
-    for (size_t slot = 0; slot < plan->keys->num_slots; slot++) {
-        const struct pes_assignment *given = expansion->given[slot];
-        if (!given) continue;
-        const char *path = plan->keys->paths[slot];
-        size_t at = mention(message, path);
-        at = PES_MIN(at, mention(message, strchr(path, '.') + 1));
-        if (given->value.type == PES_VALUE_CHOICE) at = PES_MIN(at, mention(message, given->value.text));
-        if (at >= best) continue;
-        best = at;
-        place = given->node;
+    for (int on_axis = 1; on_axis >= 0; on_axis--) {
+        size_t first = SIZE_MAX;
+        const struct pes_yaml *place = NULL;
+        for (size_t slot = 0; slot < plan->keys->num_slots; slot++) {
+            const struct pes_assignment *given = expansion->given[slot];
+            if (!given || (given != &plan->constants[slot]) != on_axis) continue;
+            size_t at = mention_of(plan, given, message);
+            if (at >= first) continue;
+            first = at;
+            place = given->node;
+        }
+        if (place) return place;
     }
-    if (place) return place;
-    return expansion->num_chosen ? expansion->chosen[0]->node : block_place(plan, "model.");
+    for (const struct pes_yaml *key = plan->root->first; key; key = key->next)
+        if (mention(message, key->text) != SIZE_MAX) return key;
+    return expansion->num_chosen ? expansion->chosen[0]->node : plan->root;
 }
 
 /* `path:line:column: trial pe=rope seed=0: <last message>` */
@@ -113,8 +120,7 @@ static enum pes_status refuse_trial(const struct expansion *expansion, const str
     return status;
 }
 
-/* --- one combination
- * ----------------------------------------------------------------------------------------------- */
+/* --- one combination --- */
 
 static bool alternative_matches(const struct expansion *expansion, const struct pes_point *alternative)
 {
@@ -155,15 +161,26 @@ static enum pes_status skip(struct expansion *expansion, const char *reason)
     return PES_OK;
 }
 
+static enum pes_status check_warmup(const struct pes_config *config)
+{
+    const struct pes_key_table *keys = config->table;
+    if (config->given[pes_key_table_find(keys, "train.warmup")] &&
+        config->given[pes_key_table_find(keys, "train.warmup_steps")])
+        return pes_fail(PES_INPUT, "train.warmup_steps and train.warmup are both given; give one of them");
+    int64_t warmup = pes_config_int(config, "train.warmup_steps"),
+            steps = pes_config_int(config, "train.steps");
+    if (warmup > steps)
+        return pes_fail(PES_INPUT, "train.warmup_steps %lld is more than train.steps %lld", (long long)warmup,
+                        (long long)steps);
+    return PES_OK;
+}
+
 /* Everything that can be said against a combination before it runs. */
 static enum pes_status check_meaning(const struct pes_config *config, const struct pes_task_shape *shape)
 {
     struct pes_model_config model;
     struct pes_optimizer optimizer;
-    const struct pes_key_table *keys = config->table;
-    if (config->given[pes_key_table_find(keys, "train.warmup")] &&
-        config->given[pes_key_table_find(keys, "train.warmup_steps")])
-        return pes_fail(PES_INPUT, "train.warmup_steps and train.warmup are both given; give one of them");
+    TRY(check_warmup(config));
     TRY(pes_model_configure(config, shape, &model));
     TRY(pes_optimizer_configure(config, &optimizer));
     int64_t every = pes_config_int(config, "measure.evaluate_every");
@@ -239,8 +256,7 @@ static void gather(struct expansion *expansion)
         }
 }
 
-/* --- the product
- * ----------------------------------------------------------------------------------------------------- */
+/* --- the product --- */
 
 static enum pes_status expand_product(struct expansion *expansion, size_t total)
 {
@@ -279,48 +295,7 @@ static enum pes_status expand_included(struct expansion *expansion)
     return PES_OK;
 }
 
-/* --- what was given for nothing
- * ------------------------------------------------------------------------------------------ */
-
-static enum pes_status check_used(const struct expansion *expansion, const struct pes_assignment *assignment)
-{
-    const struct pes_plan *plan = expansion->plan;
-    size_t slot = assignment->slot;
-    const char *path = plan->keys->paths[slot];
-    if (!assignment->seen || assignment->used) return PES_OK;
-    if (expansion->why[slot])
-        return pes_yaml_fail(plan->path, assignment->node,
-                             "%s has no effect in any trial with this value: %s", path, expansion->why[slot]);
-    char owners[256] = "";
-    size_t used = 0;
-    for (size_t e = 0; e < plan->keys->num_entries && used < sizeof owners; e++) {
-        const struct pes_key_entry *entry = &plan->keys->entries[e];
-        if (entry->slot == slot && entry->owner_path)
-            used += (size_t)snprintf(owners + used, sizeof owners - used, "%s%s: %s", used ? ", " : "",
-                                     entry->owner_path, entry->owner);
-    }
-    return pes_yaml_fail(plan->path, assignment->node, "%s has no meaning in any trial; it belongs to %s",
-                         path, owners);
-}
-
-static enum pes_status check_all_used(const struct expansion *expansion)
-{
-    const struct pes_plan *plan = expansion->plan;
-    for (size_t slot = 0; slot < plan->keys->num_slots; slot++)
-        if (plan->constants[slot].node) TRY(check_used(expansion, &plan->constants[slot]));
-    for (size_t v = 0; v < plan->num_variations; v++)
-        for (size_t p = 0; p < plan->variations[v].num_points; p++)
-            for (size_t i = 0; i < plan->variations[v].points[p].num_assignments; i++)
-                TRY(check_used(expansion, &plan->variations[v].points[p].assignments[i]));
-    for (size_t p = 0; p < plan->num_included; p++)
-        for (size_t i = 0; i < plan->included[p].num_assignments; i++)
-            TRY(check_used(expansion, &plan->included[p].assignments[i]));
-    return PES_OK;
-}
-
-/* --- all
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 /* measure and store alone, as resolved for any trial. */
 static enum pes_status take_settings(struct pes_plan *plan)
@@ -343,7 +318,7 @@ static enum pes_status expand_all(struct expansion *expansion, size_t product)
     TRY(expand_included(expansion));
     if (!plan->sweep->num_trials)
         return pes_yaml_fail(plan->path, plan->root, "no trial is left: exclude takes them all");
-    return check_all_used(expansion);
+    return pes_plan_check_used(plan, expansion->why);
 }
 
 enum pes_status pes_plan_expand(struct pes_plan *plan)

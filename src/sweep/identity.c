@@ -28,6 +28,29 @@ static void complete_set(struct pes_config *config, const char *path, int64_t co
     if (*set == first_members(count)) *set = UINT64_MAX;
 }
 
+/* No layer and no head are the same: a scheme that acts nowhere. */
+static void settle_nowhere(struct pes_config *config, const char **why)
+{
+    struct pes_value *heads = &config->values[pes_key_table_find(config->table, "model.pe_heads")];
+    struct pes_value *layers = &config->values[pes_key_table_find(config->table, "model.pe_layers")];
+    if (!layers->set) {
+        heads->set = 0;
+        layers->set = UINT64_MAX;
+    } else if (!heads->set) {
+        reset(config, "model.pe_layers", why, "model.pe_heads is none");
+    }
+}
+
+/* Schemes without a table of positions take sequences of any length: a bound given is kept, not refused, but
+ * makes no other trial. */
+static void settle_max_length(struct pes_config *config, const struct pes_position *position)
+{
+    size_t slot = (size_t)pes_key_table_find(config->table, "model.max_length");
+    bool given = config->given[slot];
+    if (!position->tabled) pes_config_reset(config, slot);
+    config->given[slot] = given;
+}
+
 /* The decoupled rotary part exists under a rotary scheme alone; elsewhere its width is 0, whatever was given.
  */
 static void settle_d_rope(struct pes_config *config, const struct pes_position *position, const char **why)
@@ -50,8 +73,8 @@ void pes_config_normalise(struct pes_config *config, const struct pes_task_shape
         reset(config, "model.pe_heads", why, reason);
         reset(config, "model.pe_layers", why, reason);
     }
-    if (!position->tabled)
-        reset(config, "model.max_length", why, "the positional scheme has no table of positions");
+    settle_nowhere(config, why);
+    settle_max_length(config, position);
     settle_d_rope(config, position, why);
     if (!pes_config_int(config, "model.d_ff"))
         reset(config, "model.activation", why, "model.d_ff is 0: there is no feed-forward part");

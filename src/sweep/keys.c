@@ -129,7 +129,7 @@ static const struct pes_key falling_keys[] = {
 static const struct pes_key measure_keys[] = {
     INT_KEY("measure.evaluate_every", 0, 1e8, "0", "steps",
             "distance of the evaluations of loss and accuracy; 0 = about 100 of them"),
-    INT_KEY("measure.evaluate_sequences", 0, 1e9, "1024", "sequences",
+    INT_KEY("measure.evaluate_sequences", 0, 1e9, "512", "sequences",
             "test sequences of these evaluations, the last one apart, which takes all; 0 = all"),
     INT_KEY("measure.checkpoints", 2, 10000, "24", "",
             "checkpoints for spectra, behaviours and probes, first and last step included"),
@@ -142,7 +142,7 @@ static const struct pes_key measure_keys[] = {
              "loss with the symmetric or antisymmetric part of each head's M alone"),
     INT_KEY("measure.attention_maps", 0, 1e6, "256", "sequences",
             "test sequences of the mean maps; 0 = no maps"),
-    INT_KEY("measure.probe_sequences", 1, 1e6, "256", "sequences",
+    INT_KEY("measure.probe_sequences", 1, 1e6, "128", "sequences",
             "test sequences of the behaviours and probes at checkpoints"),
     INT_KEY("measure.contraction_sequences", 0, 1e6, "16", "sequences",
             "test sequences of the contraction of scores by position; 0 = not measured"),

@@ -97,6 +97,12 @@ enum pes_status pes_plan_name_axes(struct pes_plan *plan);
 /* --- expand.c: trials, skipped, settings --- */
 enum pes_status pes_plan_expand(struct pes_plan *plan);
 
+/* --- unused.c --- */
+
+/* Refuses a value without any effect.  why[slot]: the last reason why a value of the slot had none, or NULL.
+ */
+enum pes_status pes_plan_check_used(const struct pes_plan *plan, const char *const *why);
+
 /* --- identity.c --- */
 
 /* Resets what has no effect under the choices made (`given` becomes false) and writes sets that hold every

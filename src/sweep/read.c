@@ -19,7 +19,6 @@ static enum pes_status refuse_top_key(const struct pes_plan *plan, const struct 
     if (colon && colon[1])
         return pes_yaml_fail(plan->path, key, "unknown key '%s'; is the space after the colon missing?",
                              shown);
-    if (nearest) return pes_yaml_fail(plan->path, key, "unknown key '%s'; did you mean %s?", shown, nearest);
     long slot = pes_key_table_find(plan->keys, key->text);
     if (slot >= 0) {
         const char *path = plan->keys->paths[slot];
@@ -27,6 +26,7 @@ static enum pes_status refuse_top_key(const struct pes_plan *plan, const struct 
                              "unknown key '%s' at the top; it belongs to the block %.*s (or grid)", shown,
                              (int)strcspn(path, "."), path);
     }
+    if (nearest) return pes_yaml_fail(plan->path, key, "unknown key '%s'; did you mean %s?", shown, nearest);
     return pes_yaml_fail(plan->path, key,
                          "unknown key '%s'; allowed: name, task, model, train, grid, zip, exclude, "
                          "include, measure, store, claims",
@@ -53,7 +53,7 @@ static const char *default_name(const struct pes_plan *plan)
     char *name = pes_arena_copy_text(plan->arena, slash ? slash + 1 : plan->path);
     char *dot = name ? strrchr(name, '.') : NULL;
     if (dot && dot != name) *dot = 0;
-    return name;
+    return name && !*name ? "sweep" : name;
 }
 
 static enum pes_status read_block(struct pes_plan *plan, const struct pes_yaml *key)
@@ -65,23 +65,6 @@ static enum pes_status read_block(struct pes_plan *plan, const struct pes_yaml *
     TRY(pes_plan_read_point(plan, &block, key->value, &point));
     for (size_t i = 0; i < point.num_assignments; i++)
         plan->constants[point.assignments[i].slot] = point.assignments[i];
-    return PES_OK;
-}
-
-/* A constant that an axis gives as well is never used, unless an included trial leaves the axis out. */
-static enum pes_status check_overlap(const struct pes_plan *plan)
-{
-    for (size_t slot = 0; slot < plan->keys->num_slots; slot++) {
-        const struct pes_assignment *constant = &plan->constants[slot];
-        if (!constant->node || !plan->varied_by[slot]) continue;
-        bool left_out = false;
-        for (size_t i = 0; i < plan->num_included; i++)
-            left_out = left_out || !pes_point_find(&plan->included[i], slot);
-        if (!left_out)
-            return pes_yaml_fail(plan->path, constant->node,
-                                 "%s is given here and varied in line %d: this value would never be used",
-                                 plan->keys->paths[slot], plan->varied_by[slot]->line);
-    }
     return PES_OK;
 }
 
@@ -117,6 +100,5 @@ enum pes_status pes_plan_read(struct pes_plan *plan, struct pes_yaml *root)
     if (zip) TRY(pes_plan_read_zip(plan, zip));
     if (exclude) TRY(pes_plan_read_exclude(plan, exclude));
     if (include) TRY(pes_plan_read_include(plan, include));
-    TRY(check_overlap(plan));
     return pes_plan_name_axes(plan);
 }

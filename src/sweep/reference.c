@@ -94,12 +94,23 @@ static const char intro[] =
     "zip pairs\n"
     "equally long lists: {d_model: [32, 64], heads: [2, 4]}, or a list of such maps. A value that stands "
     "twice on an\n"
-    "axis, a constant that an axis overrides, an exclude that matches nothing, and a value without any "
+    "axis, a constant that axes hide in every trial, an exclude that matches nothing, and a value without "
+    "any "
     "effect are\n"
     "errors. Combinations that are the same trial run once.\n\n"
     "Numbers are plain decimal: 1e-4 and .5 are numbers; 0x10, 010, 1_000, nan and inf are refused. Only "
     "true and\n"
-    "false are bools. What stands in quotes is text. Anchors, aliases, tags and merge keys are refused.\n";
+    "false are bools. What stands in quotes is text. Anchors, aliases, tags and merge keys are refused.\n\n"
+    "claims are what the analysis judges:\n\n"
+    "  claims:\n"
+    "    - {name: all-wins, metric: final.test_accuracy, axis: pe_heads, better: all, than: others}\n"
+    "    - {name: slower, metric: steps_to(test_accuracy, 0.9), where: {pe_heads: all}, test: log_rank,\n"
+    "       ratio: [{penalty: symmetry}, {penalty: none}], threshold: 1.5, alpha: 0.05}\n\n"
+    "metric is final.<variable> or steps_to(<variable>, <level>). The comparison is by axis, better and than "
+    "(a value,\n"
+    "or others), or as a ratio of two selections of trials; where restricts both. test is permutation, "
+    "mann_whitney,\n"
+    "sign_flip or log_rank (steps_to only); threshold is the smallest effect that counts.\n";
 
 static void print_block(FILE *out, const struct pes_key_table *table, const char *block, bool markdown)
 {

@@ -15,13 +15,12 @@ static enum pes_status parse(struct pes_sweep *sweep, const char *path, const ch
 {
     struct pes_arena *arena = sweep->arena;
     sweep->path = pes_arena_copy_text(arena, path);
-    char *copy = pes_arena_take(arena, bytes + 1, 1);
-    if (!sweep->path || !copy) return PES_MEMORY;
-    if (bytes) memcpy(copy, text, bytes);
-    sweep->text = copy;
-    sweep->text_bytes = bytes;
+    if (!sweep->path) return PES_MEMORY;
+    char *decoded;
     struct pes_yaml *root;
-    TRY(pes_yaml_read(sweep->path, text, bytes, arena, &root));
+    TRY(pes_yaml_decode(sweep->path, text, bytes, arena, &decoded, &sweep->text_bytes));
+    sweep->text = decoded;
+    TRY(pes_yaml_read(sweep->path, sweep->text, sweep->text_bytes, arena, &root));
     struct pes_plan plan = {.path = sweep->path, .keys = pes_sweep_keys(), .arena = arena, .sweep = sweep};
     plan.constants = pes_arena_take(arena, plan.keys->num_slots, sizeof *plan.constants);
     plan.varied_by = pes_arena_take(arena, plan.keys->num_slots, sizeof *plan.varied_by);

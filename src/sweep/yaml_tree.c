@@ -36,8 +36,7 @@ struct builder {
     size_t num_nodes;
 };
 
-/* --- what libyaml refuses
- * ----------------------------------------------------------------------------------- */
+/* --- what libyaml refuses --- */
 
 static bool is_word(char c)
 {
@@ -101,8 +100,7 @@ static enum pes_status refuse_syntax(const struct builder *builder)
                          parser->context ? " " : "", parser->context ? parser->context : "");
 }
 
-/* --- nodes
- * -------------------------------------------------------------------------------------------------- */
+/* --- nodes --- */
 
 static enum pes_status next_event(struct builder *builder, yaml_event_t *event)
 {
@@ -235,12 +233,9 @@ static enum pes_status read_documents(struct builder *builder, struct pes_yaml *
     return status;
 }
 
-enum pes_status pes_yaml_read(const char *path, const char *bytes, size_t count, struct pes_arena *arena,
+enum pes_status pes_yaml_read(const char *path, const char *text, size_t text_bytes, struct pes_arena *arena,
                               struct pes_yaml **root)
 {
-    char *text;
-    size_t text_bytes;
-    TRY(pes_yaml_decode(path, bytes, count, arena, &text, &text_bytes));
     struct builder builder = {.path = path, .text = text, .arena = arena};
     if (!yaml_parser_initialize(&builder.parser)) return pes_fail(PES_MEMORY, "no memory to read %s", path);
     yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
@@ -260,8 +255,7 @@ enum pes_status pes_yaml_read(const char *path, const char *bytes, size_t count,
     return PES_OK;
 }
 
-/* --- one line
- * ------------------------------------------------------------------------------------------------- */
+/* --- one line --- */
 
 static void append_scalar(struct pes_text *out, const struct pes_yaml *node)
 {

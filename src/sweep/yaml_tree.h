@@ -19,9 +19,9 @@ struct pes_yaml {
     struct pes_yaml *first, *next, *value;
 };
 
-/* Bytes in UTF-8 or UTF-16 with a mark, any line ends.  The tree and its texts live in `arena`.  PES_INPUT
- * with file:line:column. */
-enum pes_status pes_yaml_read(const char *path, const char *bytes, size_t count, struct pes_arena *arena,
+/* A checked text (pes_yaml_decode) as a tree; the tree and its texts live in `arena`.  PES_INPUT with
+ * file:line:column. */
+enum pes_status pes_yaml_read(const char *path, const char *text, size_t text_bytes, struct pes_arena *arena,
                               struct pes_yaml **root);
 
 /* Records `path:line:column: ...` and returns PES_INPUT. */
@@ -34,8 +34,8 @@ enum pes_status pes_yaml_place(const char *path, const struct pes_yaml *node, en
 /* The node as YAML on one line; the arena owns it, NULL without memory. */
 const char *pes_yaml_format(const struct pes_yaml *node, struct pes_arena *arena);
 
-/* Checked UTF-8 of the bytes without a byte order mark at the start (yaml_text.c).  *text lives in the arena.
- */
+/* Bytes in UTF-8, or UTF-16 with a mark, to checked UTF-8 without a mark at its start, NUL or other control
+ * characters (yaml_text.c).  *text ends in NUL and lives in the arena. */
 enum pes_status pes_yaml_decode(const char *path, const char *bytes, size_t count, struct pes_arena *arena,
                                 char **text, size_t *text_bytes);
 

@@ -5,8 +5,6 @@
  *   ||Re M_t||^2 + ||Im M_t||^2 = (|q_a|^2 + |q_b|^2)(|k_a|^2 + |k_b|^2) */
 #include "pesweep/symmetry.h"
 
-#include <math.h>
-
 /* Squared norms and inner product of a pair of rows. */
 struct pair {
     double aa, bb, ab;
@@ -47,7 +45,7 @@ static double phase(int D, int C, const real *wq, const real *wk, double scale, 
         imaginary += q[t].aa * k[t].bb + q[t].bb * k[t].aa - 2 * q[t].ab * k[t].ab;
         energy += (q[t].aa + q[t].bb) * (k[t].aa + k[t].bb);
     }
-    if (energy == 0) return NAN;
+    energy += PES_PENALTY_FLOOR;
     for (int t = 0; dwq && t < pairs; t++) {
         size_t row = 2 * (size_t)t * (size_t)C, next = row + (size_t)C;
         add_gradient(wq + row, wq + next, k[t], scale / energy, C, dwq + row, dwq + next);

@@ -45,12 +45,13 @@ static double ratio(double sign, int width, int columns, const real *wq, const r
             norm += gram_q[a * D + b] * gram_k[a * D + b];
             trace += product[a * D + b] * product[b * D + a];
         }
-    if (norm == 0) return NAN;
+    double part = fmax(norm + sign * trace, 0) / 2;
+    norm += PES_PENALTY_FLOOR;
     if (dwq) {
         add_gradient(D, C, gram_k, q, sign, false, product, k, scale / norm, sum, dwq);
         add_gradient(D, C, gram_q, k, sign, true, product, q, scale / norm, sum, dwk);
     }
-    return fmax(norm + sign * trace, 0) / (2 * norm);
+    return part / norm;
 }
 
 static double symmetry(int D, int C, const real *wq, const real *wk, double scale, real *dwq, real *dwk,

@@ -12,7 +12,7 @@ static enum pes_status test(struct pes_run *run, int64_t sequences, struct pes_l
         struct pes_batch batch;
         TRY(pes_data_test_batch(run->data, first, B, run->scratch, &batch));
         struct pes_pass pass = {0};
-        pes_model_run(run->model, run->workspace, &batch, &pass, loss);
+        pes_model_run(run->model, run->evaluation, &batch, &pass, loss);
         pes_arena_rewind(run->scratch, mark);
         TRY(pes_run_tick(run));
     }
@@ -34,10 +34,10 @@ enum pes_status pes_run_evaluate(struct pes_run *run)
     int64_t most = pes_config_int(run->settings, "measure.evaluate_sequences");
     if (most && !last) sequences = PES_MIN(sequences, most);
 
-    pes_model_prepare(run->model, run->workspace, state->parameters, NULL);
+    pes_model_prepare(run->model, run->evaluation, state->parameters, NULL);
     struct pes_loss loss = {0};
     TRY(test(run, sequences, &loss));
-    double penalty = pes_model_finish(run->model, run->workspace, NULL);
+    double penalty = pes_model_finish(run->model, run->evaluation, NULL);
 
     double train_loss = ratio(state->interval_loss, state->interval_count);
     double test_loss = ratio(loss.sum, loss.count), scored_loss = ratio(loss.scored_sum, loss.scored_count);
@@ -72,7 +72,7 @@ enum pes_status pes_run_measure(struct pes_run *run, bool final)
     struct pes_measurement measurement = {.settings = run->settings,
                                           .model = run->model,
                                           .parameters = state->parameters,
-                                          .workspace = run->workspace,
+                                          .workspace = run->evaluation,
                                           .micro_batch = run->micro_batch,
                                           .data = run->data,
                                           .final = final,

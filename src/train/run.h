@@ -17,7 +17,7 @@ struct pes_run {
     struct pes_model_config model_config;
     struct pes_model *model;
     struct pes_optimizer optimizer;
-    struct pes_workspace *workspace;
+    struct pes_workspace *training, *evaluation;
     real *gradient;
     int64_t steps;
     int batch, micro_batch;

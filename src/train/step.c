@@ -55,10 +55,10 @@ static enum pes_status add_gradients(struct pes_run *run, const struct pes_batch
                             .seed = run->seed,
                             .step = (uint32_t)state->step};
     memset(run->gradient, 0, state->num_parameters * sizeof *run->gradient);
-    pes_model_prepare(run->model, run->workspace, state->parameters, NULL);
+    pes_model_prepare(run->model, run->training, state->parameters, NULL);
     for (int first = 0; first < batch->B; first += run->micro_batch) {
         struct pes_batch part = pes_run_part(run, batch, first, PES_MIN(run->micro_batch, batch->B - first));
-        pes_model_run(run->model, run->workspace, &part, &pass, loss);
+        pes_model_run(run->model, run->training, &part, &pass, loss);
         TRY(pes_run_tick(run));
     }
     return PES_OK;
@@ -76,7 +76,7 @@ static enum pes_status update(struct pes_run *run, const struct pes_loss *loss)
     double mean = loss->sum / (double)loss->count;
     if (!isfinite(mean)) return diverge(run, PES_REASON_LOSS_NOT_FINITE, "the training loss", mean);
     if (mean > run->loss_bound) return diverge(run, PES_REASON_LOSS_BOUND, "the training loss", mean);
-    (void)pes_model_finish(run->model, run->workspace, run->gradient);
+    (void)pes_model_finish(run->model, run->training, run->gradient);
     double rate = pes_optimizer_rate(&run->optimizer, state->step);
     double norm = pes_optimizer_step(&run->optimizer, &run->model->tensors, rate, state->updates + 1,
                                      state->parameters, state->m, state->v, run->gradient);

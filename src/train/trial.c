@@ -106,7 +106,8 @@ static enum pes_status set_up(struct pes_run *run, const struct pes_trial *trial
     run->micro_batch = PES_MIN(run->micro_batch, run->batch);
     TRY(pes_model_create(&run->model_config, run->arena, &run->model));
     TRY(take_state(run));
-    TRY(pes_workspace_create(run->model, run->micro_batch, true, run->arena, &run->workspace));
+    TRY(pes_workspace_create(run->model, run->micro_batch, true, run->arena, &run->training));
+    TRY(pes_workspace_create(run->model, run->micro_batch, false, run->arena, &run->evaluation));
     enum pes_status status = pes_data_open(run->config, run->arena, &run->data);
     if (status != PES_OK && status != PES_MEMORY) run->result->reason = PES_REASON_DATA;
     TRY(status);

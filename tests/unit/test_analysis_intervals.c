@@ -113,6 +113,7 @@ static void intervals_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
     const double x[] = {0.61, 0.72, 0.55, 0.81, 0.67, 0.9, 0.3};
+    struct pes_resampling many = {0, 100000, 0.95, false}; /* enough to be worth threads */
     struct pes_interval first, again;
     struct pes_test one, other;
     double y[40];
@@ -121,13 +122,13 @@ static void intervals_do_not_depend_on_the_number_of_threads(void **state)
 #ifdef _OPENMP
     omp_set_num_threads(1);
 #endif
-    assert_ok(pes_stat_location_interval(PES_LOCATION_MEDIAN, 7, x, &PES_RESAMPLING_DEFAULT, &first));
-    assert_ok(pes_stat_permutation(20, y, 20, y + 20, PES_TWO_SIDED, 0, &PES_RESAMPLING_DEFAULT, &one));
+    assert_ok(pes_stat_location_interval(PES_LOCATION_MEDIAN, 7, x, &many, &first));
+    assert_ok(pes_stat_permutation(20, y, 20, y + 20, PES_TWO_SIDED, 0, &many, &one));
 #ifdef _OPENMP
     omp_set_num_threads(3);
 #endif
-    assert_ok(pes_stat_location_interval(PES_LOCATION_MEDIAN, 7, x, &PES_RESAMPLING_DEFAULT, &again));
-    assert_ok(pes_stat_permutation(20, y, 20, y + 20, PES_TWO_SIDED, 0, &PES_RESAMPLING_DEFAULT, &other));
+    assert_ok(pes_stat_location_interval(PES_LOCATION_MEDIAN, 7, x, &many, &again));
+    assert_ok(pes_stat_permutation(20, y, 20, y + 20, PES_TWO_SIDED, 0, &many, &other));
     assert_true(first.low == again.low && first.high == again.high && first.estimate == again.estimate);
     assert_false(one.exact);
     assert_true(one.p == other.p);

@@ -1,4 +1,4 @@
-/* Steps to a threshold with censoring, onsets, associations, designs; values by hand or by SciPy and NumPy.
+/* Steps to a threshold with censoring, associations, designs; values by hand or by SciPy and NumPy.
  */
 #include "analysis_support.h"
 
@@ -117,21 +117,6 @@ static void steps_to_a_threshold_are_censored_at_the_last_evaluation(void **stat
     assert_true(reached);
 }
 
-static void onset_is_where_the_curve_stays_beyond_half_its_change(void **state)
-{
-    (void)state;
-    const double step[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    /* From 0 to a final 0.9: half is 0.45.  The first crossing falls back; the last lies between 3 and 4. */
-    const double value[] = {0, 0.5, 0.1, 0.4, 0.6, 0.8, 0.9, 1.0};
-    assert_near(pes_stat_onset(8, step, value, 0.1), 3.25, 1e-12);
-    const double falling[] = {4, 4, 4, 3, 1, 1, 1, 1}; /* to 1: half is 2.5, between 3 and 4 at a quarter */
-    assert_near(pes_stat_onset(8, step, falling, 0.1), 3.25, 1e-12);
-    const double flat[] = {0.5, 0.51, 0.5, 0.55, 0.52, 0.53, 0.55, 0.56};
-    assert_near(pes_stat_onset(8, step, flat, 0.1), NAN, 0);
-    const double gap[] = {0, NAN, 0, 1, NAN, 1, 1, 1};
-    assert_near(pes_stat_onset(8, step, gap, 0.1), 2.5, 1e-12);
-}
-
 static void rank_correlations_match_scipy(void **state)
 {
     (void)state;
@@ -165,6 +150,21 @@ static void clusters_are_resampled_together(void **state)
     assert_near(clustered.low, once.low, 1e-9);
     assert_near(clustered.high, once.high, 1e-9);
     assert_true(naive.high - naive.low < 0.7 * (clustered.high - clustered.low));
+}
+
+static void percentiles_of_the_top_members_are_shares_of_ranks(void **state)
+{
+    (void)state;
+    const double value[] = {0.5, 0.1, 0.9, 0.5, NAN, 0.7}, by[] = {3, 9, 8, NAN, 10, 1};
+    double top[3];
+    /* Four are known: 0.5, 0.1, 0.9, 0.7; the top three by the other measure are 0.1, 0.9 and 0.5. */
+    assert_ok(pes_stat_top_percentiles(6, value, by, 3, top));
+    assert_near(top[0], 0.25, 0);
+    assert_near(top[1], 1, 0);
+    assert_near(top[2], 0.5, 0);
+    const double tied[] = {2, 2, 1};
+    assert_ok(pes_stat_top_percentiles(3, tied, tied, 1, top));
+    assert_near(top[0], 1, 0);
 }
 
 static void variance_components_solve_the_mean_squares(void **state)
@@ -223,9 +223,9 @@ int main(void)
         cmocka_unit_test(log_rank_matches_enumeration_of_its_statistic),
         cmocka_unit_test(ratio_of_medians_says_when_censoring_bounds_it),
         cmocka_unit_test(steps_to_a_threshold_are_censored_at_the_last_evaluation),
-        cmocka_unit_test(onset_is_where_the_curve_stays_beyond_half_its_change),
         cmocka_unit_test(rank_correlations_match_scipy),
         cmocka_unit_test(clusters_are_resampled_together),
+        cmocka_unit_test(percentiles_of_the_top_members_are_shares_of_ranks),
         cmocka_unit_test(variance_components_solve_the_mean_squares),
         cmocka_unit_test(seeds_needed_are_those_of_the_power_tables),
     };

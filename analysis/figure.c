@@ -1,0 +1,193 @@
+/* figure.c - a figure is a file of numbers and a gnuplot script beside it; names reach gnuplot only as quoted
+ * text in the script, never through a shell. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Okabe & Ito 2008, the yellow last since it is faint on white. */
+const char *figure_color(size_t series)
+{
+    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                         "#56b4e9", "#e69f00", "#000000", "#f0e442"};
+    return colors[series % PES_COUNT(colors)];
+}
+
+/* Weyl's sequence: spread evenly, never the same twice in a row. */
+double figure_jitter(size_t i)
+{
+    double place = (double)(i + 1) * 0.61803398874989484820;
+    return 2 * (place - floor(place)) - 1;
+}
+
+/* Braces would end gnuplot's blocks even inside quotes, and a quote ends the text unless doubled. */
+const char *figure_quote(struct canvas *canvas, const char *text)
+{
+    char *quoted = pes_arena_take(canvas->study->arena, 2 * strlen(text) + 1, 1), *to = quoted;
+    if (!quoted) return "";
+    for (; *text; text++) {
+        if (*text == '\'') *to++ = '\'';
+        *to++ = *text == '{' ? '(' : *text == '}' ? ')' : (unsigned char)*text < 0x20 ? ' ' : *text;
+    }
+    return quoted;
+}
+
+enum pes_status figure_begin(struct canvas *canvas, const char *name, int width, int height)
+{
+    char file[128];
+    canvas->name = name;
+    canvas->num_blocks = 0;
+    snprintf(file, sizeof file, "%s.dat", name);
+    TRY(write_open(canvas->folder, file, &canvas->data));
+    snprintf(file, sizeof file, "%s.gp", name);
+    enum pes_status status = write_open(canvas->folder, file, &canvas->script);
+    if (status != PES_OK) {
+        (void)fclose(canvas->data);
+        return status;
+    }
+    fprintf(canvas->data, "# %s.dat - numbers behind %s.svg; blocks are parted by two empty lines\n", name,
+            name);
+    fprintf(canvas->script,
+            "# %s.gp - gnuplot %s.gp draws %s.svg and %s.pdf from %s.dat\n"
+            "set encoding utf8\n"
+            "data = '%s.dat'\n"
+            "do for [kind in 'svg pdf'] {\n"
+            "if (kind eq 'pdf' && !strstrt(GPVAL_TERMINALS, 'pdfcairo')) { break }\n"
+            "if (kind eq 'svg') {\n"
+            "  set terminal svg size %d,%d dynamic font 'Helvetica,12' background '#ffffff' noenhanced\n"
+            "} else {\n"
+            "  set terminal pdfcairo size %.2f,%.2f font 'Helvetica,10' noenhanced\n"
+            "}\n"
+            "set output '%s.'.kind\n"
+            "set datafile missing '?'\n"
+            "set border 3 lc rgb '#404040'\n"
+            "set tics nomirror out scale 0.6 textcolor rgb '#202020'\n"
+            "set grid ytics lc rgb '#e4e4e4' lw 1\n"
+            "set key samplen 1.5 spacing 1.1\n"
+            "set style fill solid 0.2 noborder\n",
+            name, name, name, name, name, name, width, height, width / 96.0, height / 96.0, name);
+    return PES_OK;
+}
+
+size_t figure_block(struct canvas *canvas, const char *comment)
+{
+    fprintf(canvas->data, "%s# block %zu: ", canvas->num_blocks ? "\n\n" : "", canvas->num_blocks);
+    for (const char *c = comment; *c; c++)
+        fputc((unsigned char)*c < 0x20 ? ' ' : *c, canvas->data);
+    fputc('\n', canvas->data);
+    return canvas->num_blocks++;
+}
+
+void figure_number(struct canvas *canvas, double x)
+{
+    if (isfinite(x))
+        fprintf(canvas->data, "%.9g ", x);
+    else
+        fputs("? ", canvas->data);
+}
+
+void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns)
+{
+    size_t rows = (num_panels + columns - 1) / columns;
+    fprintf(canvas->script, "set multiplot layout %zu,%zu\n", PES_MAX(rows, 1),
+            PES_MIN(columns, PES_MAX(num_panels, 1)));
+}
+
+size_t figure_panels(const struct canvas *canvas)
+{
+    return PES_MIN(canvas->groups->num_panels, (size_t)FIGURE_MOST_PANELS);
+}
+
+size_t figure_columns(size_t panels)
+{
+    return panels <= 3 ? PES_MAX(panels, 1) : panels == 4 ? 2 : 3;
+}
+
+int figure_height(size_t panels, int each)
+{
+    size_t columns = figure_columns(panels);
+    return each * (int)((PES_MAX(panels, 1) + columns - 1) / columns) + 40;
+}
+
+int figure_width(size_t panels, int each)
+{
+    return each * (int)figure_columns(panels) + 60;
+}
+
+void figure_title(struct canvas *canvas, size_t panel)
+{
+    fprintf(canvas->script, "set title '%s'\n", figure_quote(canvas, canvas->groups->panels[panel]));
+}
+
+void figure_series_tics(struct canvas *canvas)
+{
+    fputs("set xtics (", canvas->script);
+    for (size_t s = 0; s < canvas->groups->num_series; s++)
+        fprintf(canvas->script, "%s'%s' %zu", s ? ", " : "", figure_quote(canvas, canvas->groups->series[s]),
+                s);
+    fprintf(canvas->script, ") rotate by -30\nset xrange [-0.6:%g]\nunset xlabel\n",
+            (double)canvas->groups->num_series - 0.4);
+}
+
+/* Runs `gnuplot argument` in a folder; what it writes to standard error comes back, cut at `size`. */
+static enum pes_status run_gnuplot(const char *gnuplot, const char *folder, const char *argument, char *said,
+                                   size_t size)
+{
+    int ends[2];
+    said[0] = '\0';
+    if (pipe(ends)) return pes_fail(PES_IO, "no pipe to gnuplot: %s", strerror(errno));
+    pid_t child = fork();
+    if (child < 0) {
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return pes_fail(PES_IO, "gnuplot can't be started: %s", strerror(errno));
+    }
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR);
+        char *arguments[] = {(char *)(uintptr_t)gnuplot, (char *)(uintptr_t)argument, NULL};
+        if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(ends[1], 2) < 0) _exit(126);
+        if (folder && chdir(folder)) _exit(126);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        execvp(gnuplot, arguments);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    size_t length = 0;
+    char buffer[512];
+    ssize_t got;
+    while ((got = read(ends[0], buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR))
+        for (ssize_t i = 0; i < got && length + 1 < size; i++)
+            said[length++] = buffer[i] == '\n' ? ' ' : buffer[i];
+    said[length] = '\0';
+    (void)close(ends[0]);
+    int state;
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR) return pes_fail(PES_IO, "gnuplot was lost: %s", strerror(errno));
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return PES_OK;
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127) return pes_fail(PES_IO, "%s isn't installed", gnuplot);
+    return pes_fail(PES_IO, "%s: gnuplot failed: %s", argument, said);
+}
+
+bool figure_gnuplot_works(const char *gnuplot)
+{
+    char said[256];
+    return run_gnuplot(gnuplot, NULL, "--version", said, sizeof said) == PES_OK;
+}
+
+enum pes_status figure_end(struct canvas *canvas)
+{
+    char file[128], said[700];
+    fputs("unset multiplot\nset output\nreset\n}\n", canvas->script);
+    snprintf(file, sizeof file, "%s.dat", canvas->name);
+    enum pes_status status = write_close(canvas->data, canvas->folder, file);
+    snprintf(file, sizeof file, "%s.gp", canvas->name);
+    enum pes_status other = write_close(canvas->script, canvas->folder, file);
+    TRY(status);
+    TRY(other);
+    return run_gnuplot(canvas->gnuplot, canvas->folder, file, said, sizeof said);
+}

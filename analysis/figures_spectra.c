@@ -1,0 +1,295 @@
+/* figures_spectra.c - spectra: eigenvalues in the plane, phase energy, attention maps, Toeplitz symbols. */
+#include "output.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Eigenvalues of the folded form, each head's scaled to its spectral radius. */
+static enum pes_status draw_eigenvalues(struct canvas *canvas, const char **missing)
+{
+    enum { MOST_POINTS = 6000 };
+    const struct groups *groups = canvas->groups;
+    const struct pes_column *eigenvalues;
+    TRY(pes_study_column(canvas->study, "spectra_folded", "eigenvalues", &eigenvalues));
+    if (!eigenvalues) {
+        *missing = "spectra weren't measured (measure.spectra)";
+        return PES_OK;
+    }
+    size_t panels = PES_MIN(groups->num_series, (size_t)12), columns = PES_MIN(panels, (size_t)4);
+    size_t modes = eigenvalues->field->extent[2], heads = eigenvalues->field->count / PES_MAX(2 * modes, 1);
+    TRY(figure_begin(canvas, "eigenvalues", 280 * (int)columns + 40,
+                     300 * (int)((panels + columns - 1) / columns) + 30));
+    figure_layout(canvas, panels, columns);
+    fputs("set xlabel 'Re'\nset ylabel 'Im'\nset xrange [-1.05:1.05]\nset yrange [-1.05:1.05]\nset size "
+          "square\n"
+          "set grid xtics ytics\nset xtics 0.5\nset ytics 0.5\n",
+          canvas->script);
+    for (size_t s = 0; s < panels; s++) {
+        size_t block = figure_block(canvas, groups->series[s]), points = 0;
+        for (size_t t = 0; t < canvas->study->num_trials && points < MOST_POINTS; t++) {
+            if (groups->series_of[t] != s || !pes_study_finished(canvas->study, t)) continue;
+            for (size_t h = 0; h < heads; h++) {
+                const double *value = pes_column_of(eigenvalues, t) + 2 * modes * h;
+                double radius = hypot(value[0], value[1]); /* the first is the largest */
+                for (size_t m = 0; m < modes && radius > 0; m++, points++)
+                    if (isfinite(value[2 * m]))
+                        fprintf(canvas->data, "%.5g %.5g\n", value[2 * m] / radius,
+                                value[2 * m + 1] / radius);
+            }
+        }
+        fprintf(canvas->script, "set title '%s'\nplot %s%zu%s with points pt 7 ps 0.2 lc rgb '%s' notitle\n",
+                figure_quote(canvas, groups->series[s]), points ? "data index " : "NaN #", block,
+                points ? " using 1:2" : "\nplot NaN", figure_color(s));
+    }
+    return figure_end(canvas);
+}
+
+/* Mean over heads and trials of a variable along its last dimension, with an interval over trials. */
+static enum pes_status last_dimension_block(struct canvas *canvas, const struct pes_column *column,
+                                            size_t series, size_t panel, bool *any)
+{
+    const struct pes_field *field = column->field;
+    size_t extent = field->extent[field->variable.rank - 1], rows = field->count / PES_MAX(extent, 1);
+    double *values = pes_allocate(canvas->study->num_trials, sizeof *values);
+    if (!values) return PES_MEMORY;
+    enum pes_status status = PES_OK;
+    *any = false;
+    for (size_t k = 0; k < extent && status == PES_OK; k++) {
+        size_t n = 0;
+        for (size_t t = 0; t < canvas->study->num_trials; t++) {
+            if (canvas->groups->series_of[t] != series || canvas->groups->panel_of[t] != panel) continue;
+            if (!pes_study_finished(canvas->study, t)) continue;
+            double sum = 0;
+            size_t known = 0;
+            for (size_t r = 0; r < rows; r++) {
+                double value = pes_column_of(column, t)[r * extent + k];
+                if (isfinite(value)) {
+                    sum += value;
+                    known++;
+                }
+            }
+            if (known) values[n++] = sum / (double)known;
+        }
+        if (!n) continue;
+        struct pes_interval interval = pes_stat_t_interval(n, values, canvas->resampling.level);
+        fprintf(canvas->data, "%zu %.9g ", k, interval.estimate);
+        figure_number(canvas, isnan(interval.low) ? interval.estimate : interval.low);
+        figure_number(canvas, isnan(interval.high) ? interval.estimate : interval.high);
+        fputs("\n", canvas->data);
+        *any = true;
+    }
+    pes_free(values);
+    return status;
+}
+
+static enum pes_status draw_phase(struct canvas *canvas, const char **missing)
+{
+    const struct groups *groups = canvas->groups;
+    const struct pes_column *energy;
+    size_t panels = figure_panels(canvas);
+    TRY(pes_study_column(canvas->study, "spectra_folded", "phase_energy", &energy));
+    if (!energy) {
+        *missing = "spectra weren't measured (measure.spectra)";
+        return PES_OK;
+    }
+    TRY(figure_begin(canvas, "phase", figure_width(panels, 420), figure_height(panels, 300)));
+    figure_layout(canvas, panels, figure_columns(panels));
+    fputs("set xlabel 'frequency, fastest first'\nset ylabel 'phase energy (folded)'\nset yrange [0:1]\n"
+          "set key top right\n",
+          canvas->script);
+    enum pes_status status = PES_OK;
+    for (size_t p = 0; p < panels && status == PES_OK; p++) {
+        figure_title(canvas, p);
+        fputs("plot NaN notitle", canvas->script);
+        for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
+            bool any;
+            size_t block = figure_block(canvas, groups->series[s]);
+            status = last_dimension_block(canvas, energy, s, p, &any);
+            if (status == PES_OK && any)
+                fprintf(
+                    canvas->script,
+                    ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle, \\\n"
+                    "  data index %zu using 1:2 with linespoints pt 7 ps 0.4 lw 1.5 lc rgb '%s' title '%s'",
+                    block, figure_color(s), block, figure_color(s), figure_quote(canvas, groups->series[s]));
+        }
+        fputs("\n", canvas->script);
+    }
+    enum pes_status ended = figure_end(canvas);
+    return status != PES_OK ? status : ended;
+}
+
+/* Real symbol of the symmetric part, f(w) = d_0 + sum_k (d_k + d_-k) cos(k w), of every head's mean scores
+ * along diagonals, each divided by the head's largest |f|; mean over heads and trials. */
+static size_t symbol_block(struct canvas *canvas, const struct pes_column *diagonals, size_t series)
+{
+    enum { ANGLES = 129 };
+    const struct pes_field *field = diagonals->field;
+    size_t extent = field->extent[2], heads = field->count / PES_MAX(extent, 1), T = (extent + 1) / 2,
+           used = 0;
+    double mean[ANGLES] = {0}, square[ANGLES] = {0};
+    for (size_t t = 0; t < canvas->study->num_trials; t++) {
+        if (canvas->groups->series_of[t] != series || !pes_study_finished(canvas->study, t)) continue;
+        for (size_t h = 0; h < heads; h++) {
+            const double *d = pes_column_of(diagonals, t) + h * extent;
+            double f[ANGLES], largest = 0;
+            for (int a = 0; a < ANGLES; a++) {
+                f[a] = isfinite(d[T - 1]) ? d[T - 1] : 0;
+                for (size_t k = 1; k < T; k++) {
+                    double back = d[T - 1 - k], ahead = d[T - 1 + k];
+                    /* Causal models see one side alone: it stands for both. */
+                    double both = (isfinite(back)    ? back
+                                   : isfinite(ahead) ? ahead
+                                                     : 0) +
+                                  (isfinite(ahead)  ? ahead
+                                   : isfinite(back) ? back
+                                                    : 0);
+                    f[a] += both * cos((double)k * 3.14159265358979323846 * a / (ANGLES - 1));
+                }
+                largest = PES_MAX(largest, fabs(f[a]));
+            }
+            if (!(largest > 0)) continue;
+            used++;
+            for (int a = 0; a < ANGLES; a++) {
+                mean[a] += f[a] / largest;
+                square[a] += f[a] / largest * (f[a] / largest);
+            }
+        }
+    }
+    for (int a = 0; a < ANGLES && used; a++) {
+        double m = mean[a] / (double)used, sd = sqrt(PES_MAX(0, square[a] / (double)used - m * m));
+        fprintf(canvas->data, "%.6g %.6g %.6g %.6g\n", (double)a / (ANGLES - 1), m, m - sd, m + sd);
+    }
+    return used;
+}
+
+static enum pes_status draw_toeplitz(struct canvas *canvas, const char **missing)
+{
+    const struct groups *groups = canvas->groups;
+    const struct pes_column *diagonals;
+    TRY(pes_study_column(canvas->study, "attention", "score_diagonals", &diagonals));
+    if (!diagonals) {
+        *missing = "attention maps weren't measured (measure.attention_maps)";
+        return PES_OK;
+    }
+    size_t panels = PES_MIN(groups->num_series, (size_t)12), columns = PES_MIN(panels, (size_t)4);
+    TRY(figure_begin(canvas, "toeplitz", 280 * (int)columns + 40,
+                     260 * (int)((panels + columns - 1) / columns) + 30));
+    figure_layout(canvas, panels, columns);
+    fputs("set xlabel 'angle / {/Symbol p}' enhanced\nset ylabel 'symbol / largest'\nset yrange [-1.1:1.1]\n",
+          canvas->script);
+    for (size_t s = 0; s < panels; s++) {
+        size_t block = figure_block(canvas, groups->series[s]);
+        size_t used = symbol_block(canvas, diagonals, s);
+        fprintf(canvas->script, "set title '%s'\nplot 0 lc rgb '#808080' notitle",
+                figure_quote(canvas, groups->series[s]));
+        if (used)
+            fprintf(canvas->script,
+                    ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle, \\\n"
+                    "  data index %zu using 1:2 with lines lw 2 lc rgb '%s' notitle",
+                    block, figure_color(s), block, figure_color(s));
+        fputs("\n", canvas->script);
+    }
+    return figure_end(canvas);
+}
+
+/* First finished trial of a series; num_trials if there is none. */
+static size_t first_trial(const struct canvas *canvas, size_t series)
+{
+    size_t t = 0;
+    while (t < canvas->study->num_trials &&
+           (canvas->groups->series_of[t] != series || !pes_study_finished(canvas->study, t)))
+        t++;
+    return t;
+}
+
+/* The maps of the first heads of each layer of one trial per series; maps can be large, so rows are read
+ * singly. */
+static enum pes_status draw_maps(struct canvas *canvas, const char *name, const char *variable,
+                                 const char *settings, const char **missing)
+{
+    const struct groups *groups = canvas->groups;
+    const struct pes_field *field = pes_layout_find(canvas->study->layout, "attention", variable);
+    if (!field) {
+        *missing = "attention maps weren't stored (measure.attention_maps, store.attention)";
+        return PES_OK;
+    }
+    size_t layers = PES_MIN(field->extent[0], (size_t)2), heads = PES_MIN(field->extent[1], (size_t)4);
+    size_t series = PES_MIN(groups->num_series, (size_t)8), T = field->extent[2];
+    struct pes_row row = {canvas->study->layout, pes_allocate(canvas->study->layout->row_bytes, 1)};
+    if (!row.bytes) return PES_MEMORY;
+    enum pes_status status =
+        figure_begin(canvas, name, 170 * (int)(layers * heads) + 40, 180 * (int)series + 30);
+    if (status == PES_OK) {
+        figure_layout(canvas, series * layers * heads, layers * heads);
+        fprintf(canvas->script,
+                "%sunset grid\nunset xtics\nunset ytics\nset border 15 lc rgb '#a0a0a0'\nset size square\n"
+                "set xrange [-0.5:%zu.5]\nset yrange [%zu.5:-0.5]\nunset colorbox\nset tmargin 1.6\nset "
+                "bmargin 0.4\n"
+                "set lmargin 1\nset rmargin 1\n",
+                settings, T - 1, T - 1);
+        for (size_t s = 0; s < series && status == PES_OK; s++) {
+            size_t t = first_trial(canvas, s);
+            if (t < canvas->study->num_trials) status = pes_reader_row(canvas->study->reader, t, &row);
+            for (size_t p = 0; p < layers * heads && status == PES_OK; p++) {
+                size_t block = figure_block(canvas, groups->series[s]), known = 0;
+                for (size_t q = 0; q < T && t < canvas->study->num_trials; q++)
+                    for (size_t k = 0; k < field->extent[3]; k++) {
+                        const size_t at[] = {p / heads, p % heads, q, k};
+                        double value = pes_row_get(&row, "attention", variable, at);
+                        if (!isfinite(value)) continue;
+                        fprintf(canvas->data, "%zu %zu %.4g\n", k, q, value);
+                        known++;
+                    }
+                fprintf(canvas->script, "set title '%s %zu.%zu' font ',10'\n",
+                        figure_quote(canvas, groups->series[s]), p / heads, p % heads);
+                if (known)
+                    fprintf(canvas->script, "plot data index %zu using 1:2:3 with image notitle\n", block);
+                else
+                    fputs("plot NaN notitle\n", canvas->script);
+            }
+        }
+        enum pes_status ended = figure_end(canvas);
+        if (status == PES_OK) status = ended;
+    }
+    pes_free(row.bytes);
+    return status;
+}
+
+static enum pes_status draw_attention(struct canvas *canvas, const char **missing)
+{
+    return draw_maps(
+        canvas, "attention", "map",
+        "set palette defined (0 '#ffffff', 1 '#c6dbef', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')\n", missing);
+}
+
+static enum pes_status draw_scores(struct canvas *canvas, const char **missing)
+{
+    return draw_maps(
+        canvas, "scores", "scores",
+        "set palette defined (-2 '#542788', -1 '#b2abd2', 0 '#f7f7f7', 1 '#fdb863', 2 '#b35806')\n", missing);
+}
+
+const struct figure figures_spectra[] = {
+    {"eigenvalues", "Eigenvalues of the query-key forms",
+     "Non-zero eigenvalues of every head's folded form in the complex plane, divided by the head's spectral "
+     "radius.",
+     draw_eigenvalues},
+    {"phase", "Phase energy by frequency",
+     "Share of each rotary frequency's energy in its imaginary part, mean over heads, interval over trials; "
+     "as if "
+     "paired for schemes that don't rotate.",
+     draw_phase},
+    {"toeplitz", "Toeplitz spectra",
+     "Symbol of the symmetric part of the mean scores along diagonals, scaled to its largest value: mean and "
+     "one "
+     "standard deviation over heads and trials.",
+     draw_toeplitz},
+    {"attention", "Mean attention",
+     "Mean attention of query (down) to key (right), the first heads of the first layers (layer.head) of the "
+     "first "
+     "trial of each series; each map has its own scale.",
+     draw_attention},
+    {"scores", "Mean scores",
+     "Mean raw scores of the same heads, before mask and softmax; each map has its own scale.", draw_scores},
+    {.name = NULL},
+};

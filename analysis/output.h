@@ -1,0 +1,142 @@
+/* output.h - how the report is written: groups of trials, tables, figures. */
+#ifndef PESWEEP_ANALYSIS_OUTPUT_H
+#define PESWEEP_ANALYSIS_OUTPUT_H
+
+#include <stdio.h>
+
+#include "internal.h"
+#include "pesweep/report.h"
+#include "pesweep/text.h"
+
+/* ---- groups.c: how trials are grouped in tables and figures ---- */
+
+/* A series is a value of the main axis (model.pe, else the first that isn't a seed), a panel a combination of
+ * the other axes that aren't seeds; trials of one series and panel differ by seeds alone. */
+struct groups {
+    const char *axis; /* name of the main axis; "" if there is none */
+    size_t num_series, num_panels;
+    const char **series, **panels; /* labels; a single panel has "" */
+    size_t *series_of, *panel_of;  /* [num_trials] */
+};
+enum pes_status groups_make(struct pes_study *study, struct groups *groups);
+
+/* Values of the finished trials of a group, in trial order; trials may be NULL.  metric NaN is left out. */
+enum pes_status groups_values(struct pes_study *study, const struct groups *groups, size_t series,
+                              size_t panel, const struct pes_metric *metric, size_t *n, double *values,
+                              bool *reached, size_t *trials);
+
+/* ---- write.c: folders, files, escapes ---- */
+
+enum pes_status write_folder(const char *path);
+/* Opens folder/name for writing; the error names the path. */
+enum pes_status write_open(const char *folder, const char *name, FILE **file);
+/* Closes and says if anything went wrong. */
+enum pes_status write_close(FILE *file, const char *folder, const char *name);
+void write_html(struct pes_text *text, const char *plain);
+void write_json_text(struct pes_text *text, const char *plain);
+void write_json_number(struct pes_text *text, double x); /* null unless finite */
+
+/* One table as <name>.csv and <name>.json, and, if html isn't NULL, as HTML rows too. */
+struct table {
+    const char *folder, *name;
+    FILE *csv, *json;
+    struct pes_text *html;
+    const char *const *columns;
+    size_t num_columns, column, row;
+};
+enum pes_status table_open(struct table *table, const char *folder, const char *name,
+                           const char *const *columns, size_t num_columns, struct pes_text *html);
+/* Cells in column order; the last of a row ends it. */
+void table_text(struct table *table, const char *text);
+void table_number(struct table *table, double x);
+void table_count(struct table *table, size_t x);
+enum pes_status table_close(struct table *table);
+
+/* ---- tables.c, statistics.c, latex.c: one file each under `folder`; html (may be NULL) takes the rows ----
+ */
+
+struct tables {
+    struct pes_study *study;
+    const struct groups *groups;
+    const struct pes_report *report;
+    struct pes_resampling resampling;
+    double threshold;
+    const char *folder;
+};
+enum pes_status tables_trials(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_curves(const struct tables *tables);
+enum pes_status tables_heads(const struct tables *tables);
+enum pes_status tables_probes(const struct tables *tables);
+enum pes_status tables_claims(const struct tables *tables);
+enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html);
+/* What a claim compares, in one line; NULL: no memory. */
+const char *tables_claim_text(struct pes_study *study, const struct pes_claim *claim);
+
+enum pes_status tables_groups(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_comparisons(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_variance(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_percentiles(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_associations(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_latex(const struct tables *tables);
+
+/* ---- html.c, explorer.c ---- */
+
+enum pes_status html_write(const struct tables *tables, const char *folder, const char *figures);
+/* Data of the explorer as one JSON object. */
+enum pes_status explorer_data(const struct tables *tables, struct pes_text *json);
+
+/* Files built into the program: embed.cmake. */
+struct embedded {
+    const char *name;
+    const unsigned char *bytes;
+    size_t count;
+};
+extern const struct embedded embedded_files[]; /* ended by name NULL */
+
+/* ---- figure.c: one figure = data, script, gnuplot ---- */
+
+struct canvas {
+    struct pes_study *study;
+    const struct groups *groups;
+    struct pes_resampling resampling;
+    double threshold;
+    const char *folder, *gnuplot; /* folder of the figures */
+    FILE *data, *script;
+    const char *name;
+    size_t num_blocks; /* of data so far */
+};
+
+struct figure {
+    const char *name, *title, *caption;
+    /* Draws by figure_begin ... figure_end; *missing says why there is nothing to draw. */
+    enum pes_status (*draw)(struct canvas *canvas, const char **missing);
+};
+extern const struct figure figures_training[], figures_heads[], figures_spectra[]; /* ended by name NULL */
+
+/* Opens <name>.dat and <name>.gp and writes what every script begins with.  Sizes in pixels of the SVG. */
+enum pes_status figure_begin(struct canvas *canvas, const char *name, int width, int height);
+/* Starts a block of data (gnuplot's `index`) and returns its number. */
+size_t figure_block(struct canvas *canvas, const char *comment);
+void figure_number(struct canvas *canvas, double x); /* followed by a blank; NaN as gnuplot reads it */
+/* `set multiplot` for so many panels. */
+void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns);
+/* Ends script and data, runs gnuplot; what gnuplot said against it is the message of the PES_IO. */
+enum pes_status figure_end(struct canvas *canvas);
+/* A text inside single quotes of a gnuplot script. */
+const char *figure_quote(struct canvas *canvas, const char *text);
+const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind readers tell apart */
+/* Panels shown: at most so many, so that a figure can be read. */
+#define FIGURE_MOST_PANELS 9
+size_t figure_panels(const struct canvas *canvas); /* how many are shown */
+size_t figure_columns(size_t panels);
+/* Pixels for so many panels of `each`. */
+int figure_width(size_t panels, int each);
+int figure_height(size_t panels, int each);
+void figure_title(struct canvas *canvas, size_t panel);
+/* Ticks with the names of the series at 0, 1, ... */
+void figure_series_tics(struct canvas *canvas);
+/* Deterministic sideways shift in [-1, 1] for point number i of a column of points. */
+double figure_jitter(size_t i);
+bool figure_gnuplot_works(const char *gnuplot);
+
+#endif

@@ -1,0 +1,284 @@
+/* tables.c - what the file holds, as tidy tables: trials, curves, heads, probes; and the verdicts. */
+#include "output.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Variables that make the columns of a table. */
+struct selection {
+    size_t count;
+    const struct pes_column **columns;
+    const char **names;
+};
+
+/* All variables of a group with these dimensions; names get a prefix. */
+static enum pes_status select_columns(struct pes_study *study, const char *group, int rank,
+                                      const enum pes_dimension *dimensions, const char *prefix,
+                                      struct selection *selection)
+{
+    for (size_t i = 0; i < study->layout->num_fields; i++) {
+        const struct pes_variable *variable = &study->layout->fields[i].variable;
+        bool fits = !strcmp(variable->group, group) && variable->rank == rank;
+        for (int r = 0; fits && r < rank; r++)
+            fits = variable->dimensions[r] == dimensions[r];
+        /* Of the matched nulls the z values stay; mean and deviation are in the results file. */
+        if (!fits || strstr(variable->name, "_null_")) continue;
+        TRY(pes_study_column(study, group, variable->name, &selection->columns[selection->count]));
+        const char *name = pes_arena_printf(study->arena, "%s%s", prefix, variable->name);
+        if (!name) return PES_MEMORY;
+        selection->names[selection->count++] = name;
+    }
+    return PES_OK;
+}
+
+/* Room for every variable after `leading` columns of the table's own. */
+static enum pes_status start_selection(struct pes_study *study, size_t leading, struct selection *selection)
+{
+    size_t most = study->layout->num_fields + leading;
+    selection->count = 0;
+    selection->columns = pes_arena_take(study->arena, most, sizeof *selection->columns);
+    selection->names = pes_arena_take(study->arena, most, sizeof *selection->names);
+    return selection->columns && selection->names ? PES_OK : PES_MEMORY;
+}
+
+static void own_column(struct selection *selection, const char *name)
+{
+    selection->names[selection->count++] = name;
+}
+
+enum pes_status tables_trials(const struct tables *tables, struct pes_text *html)
+{
+    struct pes_study *study = tables->study;
+    const struct pes_sweep *sweep = study->sweep;
+    struct selection s;
+    struct pes_metric steps;
+    char threshold[32];
+    TRY(start_selection(study, sweep->num_axes + 8, &s));
+    own_column(&s, "trial");
+    own_column(&s, "key");
+    for (size_t a = 0; a < sweep->num_axes; a++)
+        own_column(&s, sweep->axes[a].name);
+    own_column(&s, "status");
+    own_column(&s, "reason");
+    size_t first = s.count;
+    TRY(select_columns(study, "trials", 0, NULL, "", &s));
+    size_t end = s.count;
+    const char *text = pes_arena_printf(study->arena, "steps_to(test_accuracy, %s)",
+                                        pes_text_format_real(tables->threshold, threshold));
+    if (!text) return PES_MEMORY;
+    bool timed = pes_metric_resolve(study, text, &steps) == PES_OK;
+    if (timed) own_column(&s, "steps_to_threshold");
+    if (timed) own_column(&s, "reached");
+
+    struct table table;
+    TRY(table_open(&table, tables->folder, "trials", s.names, s.count, html));
+    enum pes_status status = PES_OK;
+    for (size_t t = 0; t < study->num_trials && status == PES_OK; t++) {
+        table_count(&table, t);
+        table_text(&table, sweep->trials[t].key);
+        for (size_t a = 0; a < sweep->num_axes; a++) {
+            const char *value = pes_study_axis_text(study, t, a);
+            table_text(&table, value ? value : "");
+            if (!value) status = PES_MEMORY;
+        }
+        enum pes_reason reason = (enum pes_reason)pes_reader_reason(study->reader)[t];
+        table_text(&table, pes_outcome_name((enum pes_outcome)study->status[t]));
+        table_text(&table, reason == PES_REASON_NONE ? "" : pes_reason_name(reason));
+        for (size_t c = first; c < end; c++)
+            table_number(&table, pes_study_finished(study, t) ? *pes_column_of(s.columns[c], t) : NAN);
+        if (!timed) continue;
+        double value = NAN;
+        bool reached = false;
+        if (status == PES_OK) status = pes_metric_evaluate(study, &steps, t, &value, &reached);
+        table_number(&table, value);
+        table_text(&table, isnan(value) ? "" : reached ? "true" : "false");
+    }
+    enum pes_status closed = table_close(&table);
+    return status != PES_OK ? status : closed;
+}
+
+enum pes_status tables_curves(const struct tables *tables)
+{
+    struct pes_study *study = tables->study;
+    const struct pes_column *steps;
+    struct selection s;
+    TRY(pes_study_column(study, "curves", "evaluation_step", &steps));
+    TRY(start_selection(study, 2, &s));
+    own_column(&s, "trial");
+    own_column(&s, "evaluation");
+    TRY(select_columns(study, "curves", 1, (enum pes_dimension[]){PES_DIM_EVALUATION}, "", &s));
+    struct table table;
+    TRY(table_open(&table, tables->folder, "curves", s.names, s.count, NULL));
+    for (size_t t = 0; t < study->num_trials && steps; t++)
+        for (size_t i = 0; pes_study_finished(study, t) && i < steps->field->count; i++) {
+            if (pes_column_of(steps, t)[i] < 0) continue; /* beyond this trial's last evaluation */
+            table_count(&table, t);
+            table_count(&table, i);
+            for (size_t c = 2; c < s.count; c++)
+                table_number(&table, pes_column_of(s.columns[c], t)[i]);
+        }
+    return table_close(&table);
+}
+
+enum pes_status tables_heads(const struct tables *tables)
+{
+    static const enum pes_dimension by_head[] = {PES_DIM_LAYER, PES_DIM_HEAD};
+    struct pes_study *study = tables->study;
+    struct selection s;
+    TRY(start_selection(study, 3, &s));
+    own_column(&s, "trial");
+    own_column(&s, "layer");
+    own_column(&s, "head");
+    TRY(select_columns(study, "probes", 2, by_head, "", &s));
+    TRY(select_columns(study, "spectra_folded", 2, by_head, "folded_", &s));
+    TRY(select_columns(study, "spectra", 2, by_head, "", &s));
+    struct table table;
+    TRY(table_open(&table, tables->folder, "heads", s.names, s.count, NULL));
+    size_t heads = study->layout->size[PES_DIM_HEAD], all = study->layout->size[PES_DIM_LAYER] * heads;
+    for (size_t t = 0; t < study->num_trials; t++)
+        for (size_t i = 0; pes_study_finished(study, t) && i < all; i++) {
+            bool known = false; /* smaller models are padded */
+            for (size_t c = 3; c < s.count && !known; c++)
+                known = s.columns[c]->field->variable.type != PES_U8 &&
+                        !isnan(pes_column_of(s.columns[c], t)[i]) &&
+                        (s.columns[c]->field->variable.type == PES_F32 ||
+                         s.columns[c]->field->variable.type == PES_F64);
+            if (!known) continue;
+            table_count(&table, t);
+            table_count(&table, i / heads);
+            table_count(&table, i % heads);
+            for (size_t c = 3; c < s.count; c++)
+                table_number(&table, pes_column_of(s.columns[c], t)[i]);
+        }
+    return table_close(&table);
+}
+
+/* Everything of /probes that isn't a number per head, one value a row. */
+enum pes_status tables_probes(const struct tables *tables)
+{
+    static const char *const columns[] = {"trial", "variable", "layer", "head", "place", "value"};
+    struct pes_study *study = tables->study;
+    struct table table;
+    TRY(table_open(&table, tables->folder, "probes", columns, PES_COUNT(columns), NULL));
+    enum pes_status status = PES_OK;
+    for (size_t f = 0; f < study->layout->num_fields && status == PES_OK; f++) {
+        const struct pes_field *field = &study->layout->fields[f];
+        const struct pes_variable *variable = &field->variable;
+        const struct pes_column *column;
+        if (strcmp(variable->group, "probes") || variable->rank == 2 || variable->rank > 3) continue;
+        status = pes_study_column(study, "probes", variable->name, &column);
+        if (status != PES_OK) break;
+        size_t inner = variable->rank == 3 ? field->extent[2] : 1,
+               heads = variable->rank == 3 ? field->extent[1] : 1;
+        for (size_t t = 0; t < study->num_trials; t++)
+            for (size_t i = 0; pes_study_finished(study, t) && i < field->count; i++) {
+                double value = pes_column_of(column, t)[i];
+                char place[24];
+                if (isnan(value)) continue;
+                table_count(&table, t);
+                table_text(&table, variable->name);
+                table_number(&table, variable->rank ? (double)(i / inner / heads) : NAN);
+                table_number(&table, variable->rank == 3 ? (double)(i / inner % heads) : NAN);
+                table_text(&table, variable->rank == 3
+                                       ? pes_store_place(variable->dimensions[2], inner, i % inner, place)
+                                       : "");
+                table_number(&table, value);
+            }
+    }
+    enum pes_status closed = table_close(&table);
+    return status != PES_OK ? status : closed;
+}
+
+static const char *selection_text(struct pes_study *study, const struct pes_selection *selection)
+{
+    const struct pes_sweep *sweep = study->sweep;
+    const char *text = "";
+    for (size_t i = 0; text && i < selection->num_terms; i++) {
+        const char *value = pes_value_format(&selection->values[i], study->arena), *name = "?";
+        for (size_t a = 0; a < sweep->num_axes; a++)
+            if (sweep->axes[a].slot == selection->slots[i]) name = sweep->axes[a].name;
+        text = value ? pes_arena_printf(study->arena, "%s%s%s = %s", text, i ? ", " : "", name, value) : NULL;
+    }
+    return text;
+}
+
+const char *tables_claim_text(struct pes_study *study, const struct pes_claim *claim)
+{
+    const char *where = selection_text(study, &claim->where);
+    const char *first = selection_text(study, &claim->ratio[0]),
+               *second = selection_text(study, &claim->ratio[1]);
+    if (!where || !first || !second) return NULL;
+    const char *in = *where ? " where " : "";
+    if (claim->is_ratio)
+        return pes_arena_printf(study->arena, "%s: ratio of (%s) to (%s)%s%s", claim->metric, first, second,
+                                in, where);
+    return pes_arena_printf(study->arena, "%s: %s = %s better than %s%s%s", claim->metric, claim->axis,
+                            claim->better, claim->than, in, where);
+}
+
+static const char *bound_text(unsigned flags)
+{
+    bool least = flags & PES_INTERVAL_AT_LEAST, most = flags & PES_INTERVAL_AT_MOST;
+    return least && most ? "hidden" : least ? ">=" : most ? "<=" : "";
+}
+
+enum pes_status tables_claims(const struct tables *tables)
+{
+    static const char *const columns[] = {
+        "claim",   "comparison", "verdict", "rule",   "test",        "exact",      "effect_kind", "bound",
+        "effect",  "low",        "high",    "p",      "p_corrected", "p_smallest", "n",           "n_other",
+        "against", "threshold",  "alpha",   "trials", "missing",     "diverged"};
+    struct table table;
+    TRY(table_open(&table, tables->folder, "claims", columns, PES_COUNT(columns), NULL));
+    for (size_t i = 0; i < tables->report->num_claims; i++) {
+        const struct pes_claim_result *result = &tables->report->claims[i];
+        const struct pes_verdict *v = &result->verdict;
+        const struct pes_finding *f = &v->finding;
+        const char *text = tables_claim_text(tables->study, result->claim);
+        table_text(&table, result->claim->name);
+        table_text(&table, text ? text : "");
+        table_text(&table, pes_decision_name(v->decision));
+        table_text(&table, v->rule);
+        table_text(&table, pes_claim_test_name(f->test));
+        table_text(&table, f->exact ? "true" : "false");
+        table_text(&table, f->effect_is_ratio ? "ratio of medians" : "difference");
+        table_text(&table, bound_text(f->effect.flags));
+        const double numbers[] = {f->effect.estimate, f->effect.low, f->effect.high, v->p,
+                                  v->p_corrected,     v->p_smallest};
+        for (size_t k = 0; k < PES_COUNT(numbers); k++)
+            table_number(&table, numbers[k]);
+        table_count(&table, f->n);
+        table_count(&table, f->m);
+        table_text(&table, f->against ? f->against : "");
+        table_number(&table, v->threshold);
+        table_number(&table, v->alpha);
+        table_count(&table, result->num_trials);
+        table_count(&table, result->num_missing);
+        table_count(&table, result->num_diverged);
+    }
+    return table_close(&table);
+}
+
+enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html)
+{
+    static const char *const columns[] = {"claim",  "against", "n",    "n_other", "direction", "bound",
+                                          "effect", "low",     "high", "p",       "p_smallest"};
+    struct table table;
+    TRY(table_open(&table, tables->folder, "pairs", columns, PES_COUNT(columns), html));
+    for (size_t i = 0; i < tables->report->num_claims; i++)
+        for (size_t k = 0; k < tables->report->claims[i].num_findings; k++) {
+            const struct pes_finding *f = &tables->report->claims[i].findings[k];
+            table_text(&table, tables->report->claims[i].claim->name);
+            table_text(&table, f->against);
+            table_count(&table, f->n);
+            table_count(&table, f->m);
+            table_text(&table, f->direction > 0 ? "as claimed" : f->direction < 0 ? "opposite" : "none");
+            table_text(&table, bound_text(f->effect.flags));
+            table_number(&table, f->effect.estimate);
+            table_number(&table, f->effect.low);
+            table_number(&table, f->effect.high);
+            table_number(&table, f->p);
+            table_number(&table, f->p_smallest);
+        }
+    return table_close(&table);
+}

@@ -1,0 +1,101 @@
+# What the MPI tests share.  Each test is a bash script that sources this file; it runs in a folder of its own, which is
+# removed unless the test fails.  PESWEEP, COMPARE and PESWEEP_OTHER name the programs.
+set -u
+: "${PESWEEP:?the program under test}" "${COMPARE:?the program compare_results}"
+MPIRUN=${MPIRUN:-mpirun}
+# More ranks than cores, as any user including root, nowhere bound: by environment, so that other MPIs don't mind.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMP_WAIT_POLICY=passive # threads that spin starve each other where cores are shared
+unset SLURM_JOB_ID SLURM_PROCID SLURM_STEP_NUM_TASKS
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pesweep-mpi-XXXXXX")
+cd "$folder" || exit 1
+failed=0
+finish() {
+    if [ $failed = 0 ]; then rm -rf "$folder"; else echo "left behind: $folder"; fi
+    exit $failed
+}
+trap finish EXIT
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# on N COMMAND...: with N ranks; 0 is the bare program.  Takes the place of the shell it is called in, so that its
+# process number is the launcher's: call it behind &, in ( ), or by expect.
+on() {
+    local ranks=$1
+    shift
+    if [ "$ranks" != 0 ]; then set -- "$MPIRUN" -n "$ranks" "$@"; fi
+    exec ${limit:-} "$@"
+}
+
+# expect CODE [on N] COMMAND...: its output is kept in ./out, shown if the code is another one.  Two minutes at most.
+expect() {
+    local code=$1 got
+    shift
+    if [ "$1" != on ]; then set -- on 0 "$@"; fi
+    (limit="timeout --kill-after=5 120" && "$@") > out 2>&1
+    got=$?
+    if [ $got != "$code" ]; then
+        fail "'$*' gave $got, not $code:"
+        tail -n 30 out
+        return 1
+    fi
+}
+
+# said TEXT: ./out has it.
+said() {
+    grep -qF -- "$1" out || { fail "nothing was said of '$1':"; tail -n 30 out; }
+}
+
+# same A B: equal results; equal files outside /provenance too, where h5diff is at hand.
+same() {
+    "$COMPARE" "$1" "$2" > compared 2>&1 || { fail "$1 and $2 differ:"; cat compared; return 1; }
+    if command -v h5diff > /dev/null; then
+        h5diff --exclude-path /provenance "$1" "$2" > compared 2>&1 || { fail "h5diff $1 $2:"; head -n 20 compared; return 1; }
+    fi
+}
+
+# ranks_of PATTERN: process numbers of the ranks whose command line holds PATTERN (never mpirun or a shell).
+ranks_of() {
+    local dir
+    for dir in /proc/[0-9]*; do
+        [ "$(readlink "$dir/exe" 2> /dev/null)" = "$(readlink -f "$PESWEEP")" ] || continue
+        tr '\0' ' ' < "$dir/cmdline" 2> /dev/null | grep -qF -- "$1" && echo "${dir#/proc/}"
+    done
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $until ] || return 1
+        sleep 0.05
+    done
+}
+
+# ended FILE COUNT: at least COUNT trials have ended according to the log.
+ended() {
+    [ "$(grep -c '"event":"trial_ended"' "$1.log" 2> /dev/null)" -ge "$2" ]
+}
+
+# sweep FILE STEPS [GRID-LINE...]: a small sweep; by default four trials of different length.
+sweep() {
+    local file=$1 steps=$2
+    shift 2
+    {
+        echo "name: ${file%.yaml}"
+        echo "task: {kind: relative_distance, vocab: 32, between: 6, side: 3, samples: 400, test_fraction: 0.3}"
+        echo "model: {layers: 2, d_model: 32, heads: 2, d_ff: 64}"
+        echo "train: {steps: $steps, batch: 32, dropout: 0.1}"
+        echo "measure: {checkpoints: 3, evaluate_every: 50}"
+        echo "store: {weights: final}"
+        echo "grid:"
+        if [ $# = 0 ]; then set -- "pe: [nope, rope]" "seed: 0..1"; fi
+        printf '  %s\n' "$@"
+    } > "$file"
+}

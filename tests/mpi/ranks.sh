@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The same results on any number of ranks, whoever schedules and whoever writes.
+. "$(dirname "$0")/lib.sh"
+sweep four.yaml 150
+
+expect 0 on 0 "$PESWEEP" run four.yaml -o bare.h5
+for ranks in 1 2 3 9; do
+    expect 0 on $ranks "$PESWEEP" run four.yaml -o ranks$ranks.h5 && same bare.h5 ranks$ranks.h5
+done
+expect 0 on 3 "$PESWEEP" run four.yaml -o dedicated.h5 --dedicated-scheduler && same bare.h5 dedicated.h5
+expect 0 on 3 "$PESWEEP" run four.yaml -o rank0.h5 --writer rank0 && same bare.h5 rank0.h5
+expect 0 on 3 "$PESWEEP" run four.yaml -o shared.h5 --writer shared && same bare.h5 shared.h5
+expect 0 on 2 "$PESWEEP" run four.yaml -o both.h5 --writer rank0 --dedicated-scheduler && same bare.h5 both.h5
+expect 0 on 0 "$PESWEEP" run four.yaml -o alone.h5 --dedicated-scheduler && same bare.h5 alone.h5 && said "means nothing"
+expect 0 on 0 "$PESWEEP" run four.yaml -o threads.h5 --threads-per-rank 2 && same bare.h5 threads.h5
+
+# Nothing is left to do: at once, and without a trial.
+expect 0 on 2 "$PESWEEP" run four.yaml -o bare.h5 && said "nothing left to train"
+[ ! -e bare.h5.ckpt ] || fail "checkpoints were left behind"
+[ ! -e bare.h5.lock ] || fail "the lock was left behind"
+
+# More seeds extend the file; the first four rows stay as they were.
+sweep more.yaml 150 "pe: [nope, rope]" "seed: 0..2"
+expect 0 on 0 "$PESWEEP" run more.yaml -o six.h5
+cp bare.h5 grown.h5
+expect 0 on 2 "$PESWEEP" run more.yaml -o grown.h5 --json
+said '"to_train":2'
+same six.h5 grown.h5
+
+# A trial is trained again and compared bit by bit.
+expect 0 "$PESWEEP" replay ranks9.h5 --trial 3 && said "the same"
+expect 2 "$PESWEEP" replay ranks9.h5 --trial 4
