@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Okabe & Ito 2008, the yellow last since it is faint on white. */
+/* Okabe & Ito 2008; wine (Tol 2021) for their yellow, which is faint on white. */
 const char *figure_color(size_t series)
 {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                         "#56b4e9", "#e69f00", "#000000", "#f0e442"};
+                                         "#56b4e9", "#e69f00", "#000000", "#882255"};
     return colors[series % PES_COUNT(colors)];
 }
 
@@ -58,9 +58,9 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
             "do for [kind in 'svg pdf'] {\n"
             "if (kind eq 'pdf' && !strstrt(GPVAL_TERMINALS, 'pdfcairo')) { break }\n"
             "if (kind eq 'svg') {\n"
-            "  set terminal svg size %d,%d dynamic font 'Helvetica,12' background '#ffffff' noenhanced\n"
+            "  set terminal svg size %d,%d dynamic font 'sans-serif,12' background '#ffffff' noenhanced\n"
             "} else {\n"
-            "  set terminal pdfcairo size %.2f,%.2f font 'Helvetica,10' noenhanced\n"
+            "  set terminal pdfcairo size %.2f,%.2f font 'Sans,10' noenhanced\n"
             "}\n"
             "set output '%s.'.kind\n"
             "set datafile missing '?'\n"
@@ -68,7 +68,7 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
             "set tics nomirror out scale 0.6 textcolor rgb '#202020'\n"
             "set grid ytics lc rgb '#e4e4e4' lw 1\n"
             "set key samplen 1.5 spacing 1.1\n"
-            "set style fill solid 0.2 noborder\n",
+            "set style fill transparent solid 0.2 noborder\n",
             name, name, name, name, name, name, width, height, width / 96.0, height / 96.0, name);
     return PES_OK;
 }
@@ -90,11 +90,35 @@ void figure_number(struct canvas *canvas, double x)
         fputs("? ", canvas->data);
 }
 
-void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns)
+void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns, bool key)
 {
-    size_t rows = (num_panels + columns - 1) / columns;
-    fprintf(canvas->script, "set multiplot layout %zu,%zu\n", PES_MAX(rows, 1),
+    size_t rows = (num_panels + columns - 1) / columns, series = canvas->groups->num_series;
+    fprintf(canvas->script, "set multiplot layout %zu,%zu", PES_MAX(rows, 1),
             PES_MIN(columns, PES_MAX(num_panels, 1)));
+    if (key) { /* an empty title keeps a strip free for it above the panels */
+        fputs(" title \" ", canvas->script);
+        for (size_t line = 3; series > 6 && line < series; line += 3)
+            fputs("\\n ", canvas->script);
+        fputs("\"\nset key at screen 0.5, screen 0.995 center top horizontal", canvas->script);
+    }
+    fputs("\n", canvas->script);
+}
+
+void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with)
+{
+    const struct groups *groups = canvas->groups;
+    fputs("plot NaN notitle", canvas->script);
+    for (size_t s = 0; s < groups->num_series; s++)
+        if (any[s])
+            fprintf(canvas->script,
+                    ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle", block[s],
+                    figure_color(s));
+    for (size_t s = 0; s < groups->num_series; s++)
+        if (any[s])
+            fprintf(canvas->script,
+                    ", \\\n  data index %zu using 1:2 with %s lw 2 dt %d lc rgb '%s' title '%s'", block[s],
+                    with, s < 8 ? 1 : 2, figure_color(s), figure_quote(canvas, groups->series[s]));
+    fputs("\nunset key\n", canvas->script);
 }
 
 size_t figure_panels(const struct canvas *canvas)

@@ -57,7 +57,7 @@ static void violin_block(struct canvas *canvas, size_t n, double *values, double
     double width = 0.9 * (spread > 0 ? PES_MIN(sd, spread) : sd) * pow((double)PES_MAX(n, 1), -0.2);
     double range = values[n - 1] - values[0];
     width = PES_MAX(width, PES_MAX(range / 60, 1e-4));
-    double from = values[0] - 2 * width, step = (range + 4 * width) / (POINTS - 1);
+    double from = values[0], step = range / (POINTS - 1); /* no further than there are values */
     for (int k = 0; k < POINTS; k++) {
         density[k] = 0;
         for (size_t i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ static enum pes_status draw_layered(struct canvas *canvas, const char *name, con
         pes_free(values);
         return status;
     }
-    figure_layout(canvas, panels, columns);
+    figure_layout(canvas, panels, columns, false);
     fputs(settings, canvas->script);
     figure_series_tics(canvas);
     for (size_t p = 0; p < panels; p++) {
@@ -162,8 +162,8 @@ static enum pes_status draw_onsets(struct canvas *canvas, const char **missing)
     TRY(layered_find(canvas->study, "probes", "onset_folded_phase_fraction", "onset_previous_token_score",
                      &layered));
     if (layered.column)
-        return draw_layered(canvas, "onsets", &layered,
-                            "set ylabel 'onset of phase - onset of behaviour (steps)'\n", false, missing);
+        return draw_layered(canvas, "onsets", &layered, "set ylabel 'onset lag of phase (steps)'\n", false,
+                            missing);
     *missing = "onsets weren't measured (measure.spectra, measure.behaviours)";
     return PES_OK;
 }
@@ -228,15 +228,16 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
         pes_free(mean);
         return status;
     }
-    figure_layout(canvas, panels, columns);
+    figure_layout(canvas, panels, columns, false);
     /* Viridis, at nine points (van der Walt & Smith 2015). */
     fprintf(
         canvas->script,
         "set palette defined (0 '#440154', 1 '#472c7a', 2 '#3b518b', 3 '#2c718e', 4 '#21908d', 5 '#27ad81', "
         "6 '#5cc863', 7 '#aadc32', 8 '#fde725')\n"
         "set cbrange [0:%.9g]\nset xlabel 'head, largest drop first'\nset ylabel 'layer'\nunset grid\n"
-        "set xrange [-0.5:%zu.5]\nset yrange [-0.5:%zu.5]\nset ytics 1\nset border 0\nset cbtics %.2g\n",
-        largest, layered.heads - 1, layered.layers - 1, largest / 2);
+        "set xrange [-0.5:%zu.5]\nset yrange [-0.5:%zu.5]\nset xtics %zu\nset ytics 1\nset style fill solid "
+        "1\nset border 0\nset cbtics %.2g\n",
+        largest, layered.heads - 1, layered.layers - 1, 1 + layered.heads / 9, largest / 2);
     for (size_t p = 0; p < panels; p++) {
         size_t series = p % groups->num_series, combination = p / groups->num_series;
         size_t block = figure_block(canvas, groups->series[series]);
@@ -267,9 +268,9 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
         return PES_OK;
     }
     TRY(figure_begin(canvas, "rotation", figure_width(panels, 420), figure_height(panels, 340)));
-    figure_layout(canvas, panels, figure_columns(panels));
-    fputs("set xlabel 'previous-token score'\nset ylabel 'rotational fraction (folded)'\nset xrange [0:1]\n"
-          "set yrange [0:1]\nset key top right\n",
+    figure_layout(canvas, panels, figure_columns(panels), true);
+    fputs("set xlabel 'previous-token score'\nset ylabel 'rotational fraction (folded)'\nset xrange [0:*]\n"
+          "set yrange [0:1]\n",
           canvas->script);
     for (size_t p = 0; p < panels; p++) {
         figure_title(canvas, p);
@@ -291,7 +292,7 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
                         ", \\\n  data index %zu using 1:2 with points pt 7 ps 0.45 lc rgb '%s' title '%s'",
                         block, figure_color(s), figure_quote(canvas, groups->series[s]));
         }
-        fputs("\n", canvas->script);
+        fputs("\nunset key\n", canvas->script);
     }
     return figure_end(canvas);
 }

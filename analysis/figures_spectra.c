@@ -7,7 +7,7 @@
 /* Eigenvalues of the folded form, each head's scaled to its spectral radius. */
 static enum pes_status draw_eigenvalues(struct canvas *canvas, const char **missing)
 {
-    enum { MOST_POINTS = 6000 };
+    enum { MOST_POINTS = 2500 };
     const struct groups *groups = canvas->groups;
     const struct pes_column *eigenvalues;
     TRY(pes_study_column(canvas->study, "spectra_folded", "eigenvalues", &eigenvalues));
@@ -19,27 +19,33 @@ static enum pes_status draw_eigenvalues(struct canvas *canvas, const char **miss
     size_t modes = eigenvalues->field->extent[2], heads = eigenvalues->field->count / PES_MAX(2 * modes, 1);
     TRY(figure_begin(canvas, "eigenvalues", 280 * (int)columns + 40,
                      300 * (int)((panels + columns - 1) / columns) + 30));
-    figure_layout(canvas, panels, columns);
+    figure_layout(canvas, panels, columns, false);
     fputs("set xlabel 'Re'\nset ylabel 'Im'\nset xrange [-1.05:1.05]\nset yrange [-1.05:1.05]\nset size "
           "square\n"
           "set grid xtics ytics\nset xtics 0.5\nset ytics 0.5\n",
           canvas->script);
     for (size_t s = 0; s < panels; s++) {
-        size_t block = figure_block(canvas, groups->series[s]), points = 0;
-        for (size_t t = 0; t < canvas->study->num_trials && points < MOST_POINTS; t++) {
+        size_t block = figure_block(canvas, groups->series[s]), trials = 0, place = 0, points = 0;
+        for (size_t t = 0; t < canvas->study->num_trials; t++)
+            trials += groups->series_of[t] == s && pes_study_finished(canvas->study, t) ? 1 : 0;
+        size_t every = 1 + trials * heads * modes / MOST_POINTS; /* thinned evenly */
+        for (size_t t = 0; t < canvas->study->num_trials; t++) {
             if (groups->series_of[t] != s || !pes_study_finished(canvas->study, t)) continue;
-            for (size_t h = 0; h < heads; h++) {
-                const double *value = pes_column_of(eigenvalues, t) + 2 * modes * h;
-                double radius = hypot(value[0], value[1]); /* the first is the largest */
-                for (size_t m = 0; m < modes && radius > 0; m++, points++)
-                    if (isfinite(value[2 * m]))
-                        fprintf(canvas->data, "%.5g %.5g\n", value[2 * m] / radius,
-                                value[2 * m + 1] / radius);
+            for (size_t i = 0; i < heads * modes; i++) {
+                const double *value = pes_column_of(eigenvalues, t) + 2 * i, *first = value - 2 * (i % modes);
+                double radius = hypot(first[0], first[1]); /* the first is the largest */
+                if (place++ % every || !(radius > 0) || !isfinite(value[0])) continue;
+                fprintf(canvas->data, "%.5g %.5g\n", value[0] / radius, value[1] / radius);
+                points++;
             }
         }
-        fprintf(canvas->script, "set title '%s'\nplot %s%zu%s with points pt 7 ps 0.2 lc rgb '%s' notitle\n",
-                figure_quote(canvas, groups->series[s]), points ? "data index " : "NaN #", block,
-                points ? " using 1:2" : "\nplot NaN", figure_color(s));
+        fprintf(canvas->script, "set title '%s'\n", figure_quote(canvas, groups->series[s]));
+        if (points)
+            fprintf(canvas->script,
+                    "plot data index %zu using 1:2 with points pt 7 ps 0.2 lc rgb '%s' notitle\n", block,
+                    figure_color(s));
+        else
+            fputs("plot NaN notitle\n", canvas->script);
     }
     return figure_end(canvas);
 }
@@ -92,27 +98,23 @@ static enum pes_status draw_phase(struct canvas *canvas, const char **missing)
         *missing = "spectra weren't measured (measure.spectra)";
         return PES_OK;
     }
+    size_t *block = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *block);
+    bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
+    if (!block || !any) return PES_MEMORY;
     TRY(figure_begin(canvas, "phase", figure_width(panels, 420), figure_height(panels, 300)));
-    figure_layout(canvas, panels, figure_columns(panels));
-    fputs("set xlabel 'frequency, fastest first'\nset ylabel 'phase energy (folded)'\nset yrange [0:1]\n"
-          "set key top right\n",
-          canvas->script);
+    figure_layout(canvas, panels, figure_columns(panels), true);
+    fprintf(canvas->script,
+            "set xlabel 'frequency, fastest first'\nset ylabel 'phase energy (folded)'\nset yrange [0:1]\n"
+            "set xtics %zu\n",
+            1 + energy->field->extent[2] / 10);
     enum pes_status status = PES_OK;
     for (size_t p = 0; p < panels && status == PES_OK; p++) {
         figure_title(canvas, p);
-        fputs("plot NaN notitle", canvas->script);
         for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
-            bool any;
-            size_t block = figure_block(canvas, groups->series[s]);
-            status = last_dimension_block(canvas, energy, s, p, &any);
-            if (status == PES_OK && any)
-                fprintf(
-                    canvas->script,
-                    ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle, \\\n"
-                    "  data index %zu using 1:2 with linespoints pt 7 ps 0.4 lw 1.5 lc rgb '%s' title '%s'",
-                    block, figure_color(s), block, figure_color(s), figure_quote(canvas, groups->series[s]));
+            block[s] = figure_block(canvas, groups->series[s]);
+            status = last_dimension_block(canvas, energy, s, p, &any[s]);
         }
-        fputs("\n", canvas->script);
+        figure_bands(canvas, block, any, "linespoints pt 7 ps 0.4");
     }
     enum pes_status ended = figure_end(canvas);
     return status != PES_OK ? status : ended;
@@ -174,8 +176,8 @@ static enum pes_status draw_toeplitz(struct canvas *canvas, const char **missing
     size_t panels = PES_MIN(groups->num_series, (size_t)12), columns = PES_MIN(panels, (size_t)4);
     TRY(figure_begin(canvas, "toeplitz", 280 * (int)columns + 40,
                      260 * (int)((panels + columns - 1) / columns) + 30));
-    figure_layout(canvas, panels, columns);
-    fputs("set xlabel 'angle / {/Symbol p}' enhanced\nset ylabel 'symbol / largest'\nset yrange [-1.1:1.1]\n",
+    figure_layout(canvas, panels, columns, false);
+    fputs("set xlabel 'angle / \u03c0'\nset ylabel 'symbol / largest'\nset yrange [-1.1:1.1]\n",
           canvas->script);
     for (size_t s = 0; s < panels; s++) {
         size_t block = figure_block(canvas, groups->series[s]);
@@ -220,7 +222,7 @@ static enum pes_status draw_maps(struct canvas *canvas, const char *name, const 
     enum pes_status status =
         figure_begin(canvas, name, 170 * (int)(layers * heads) + 40, 180 * (int)series + 30);
     if (status == PES_OK) {
-        figure_layout(canvas, series * layers * heads, layers * heads);
+        figure_layout(canvas, series * layers * heads, layers * heads, true); /* for the first titles */
         fprintf(canvas->script,
                 "%sunset grid\nunset xtics\nunset ytics\nset border 15 lc rgb '#a0a0a0'\nset size square\n"
                 "set xrange [-0.5:%zu.5]\nset yrange [%zu.5:-0.5]\nunset colorbox\nset tmargin 1.6\nset "

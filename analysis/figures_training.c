@@ -56,45 +56,37 @@ static enum pes_status draw_curve(struct canvas *canvas, const char *name, const
         *missing = "the file has no such curve";
         return PES_OK;
     }
+    size_t *block = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *block);
+    bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
+    if (!block || !any) return PES_MEMORY;
     TRY(figure_begin(canvas, name, figure_width(panels, 420), figure_height(panels, 300)));
-    figure_layout(canvas, panels, figure_columns(panels));
+    figure_layout(canvas, panels, figure_columns(panels), true);
     fprintf(canvas->script, "set xlabel 'step'\n%s", settings);
-    for (size_t p = 0; p < panels; p++) {
+    enum pes_status status = PES_OK;
+    for (size_t p = 0; p < panels && status == PES_OK; p++) {
         figure_title(canvas, p);
-        fputs("plot NaN notitle", canvas->script);
-        for (size_t s = 0; s < groups->num_series; s++) {
+        for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
             char comment[256];
-            bool any;
             snprintf(comment, sizeof comment, "%s %s: step mean low high n", groups->series[s],
                      groups->panels[p]);
-            size_t block = figure_block(canvas, comment);
-            enum pes_status status = curve_block(canvas, curve, steps, s, p, &any);
-            if (status != PES_OK) {
-                (void)figure_end(canvas);
-                return status;
-            }
-            if (!any) continue;
-            fprintf(canvas->script,
-                    ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle, \\\n"
-                    "  data index %zu using 1:2 with lines lw 2 dt %d lc rgb '%s' title '%s'",
-                    block, figure_color(s), block, s < 8 ? 1 : 2, figure_color(s),
-                    figure_quote(canvas, groups->series[s]));
+            block[s] = figure_block(canvas, comment);
+            status = curve_block(canvas, curve, steps, s, p, &any[s]);
         }
-        fputs("\n", canvas->script);
+        figure_bands(canvas, block, any, "lines");
     }
-    return figure_end(canvas);
+    enum pes_status ended = figure_end(canvas);
+    return status != PES_OK ? status : ended;
 }
 
 static enum pes_status draw_accuracy(struct canvas *canvas, const char **missing)
 {
     return draw_curve(canvas, "accuracy", "test_accuracy",
-                      "set ylabel 'test accuracy'\nset yrange [0:1.02]\nset key bottom right\n", missing);
+                      "set ylabel 'test accuracy'\nset yrange [0:1.02]\n", missing);
 }
 
 static enum pes_status draw_loss(struct canvas *canvas, const char **missing)
 {
-    return draw_curve(canvas, "loss", "test_loss",
-                      "set ylabel 'test loss (nat)'\nset logscale y\nset key top right\n", missing);
+    return draw_curve(canvas, "loss", "test_loss", "set ylabel 'test loss (nat)'\nset logscale y\n", missing);
 }
 
 /* Seeds as points, their location and its interval beside them.  Blocks of a panel: points (series, place,
@@ -124,7 +116,7 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
     }
     int each = PES_MAX(320, 90 * (int)groups->num_series);
     TRY(figure_begin(canvas, name, figure_width(panels, PES_MIN(each, 700)), figure_height(panels, 320)));
-    figure_layout(canvas, panels, figure_columns(panels));
+    figure_layout(canvas, panels, figure_columns(panels), false);
     fputs(settings, canvas->script);
     figure_series_tics(canvas);
     enum pes_status status = PES_OK;
@@ -155,14 +147,18 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
             fprintf(canvas->data, "%d\n", !found);
         }
         figure_title(canvas, p);
-        fprintf(canvas->script,
-                "plot data index %zu using 2:($4 == 1 ? $3 : NaN) with points pt 7 ps 0.5 lc rgb '#0072b2' "
-                "notitle, \\\n"
-                "  data index %zu using 2:($4 == 0 ? $3 : NaN) with points pt 8 ps 0.8 lc rgb '#d55e00' "
-                "notitle, \\\n"
-                "  data index %zu using ($1 + 0.32):2:3:4 with yerrorbars pt 13 ps 0.9 lw 1.5 lc rgb "
-                "'#000000' notitle\n",
-                points, points, locations);
+        fprintf(
+            canvas->script,
+            "plot data index %zu using 2:($4 == 1 ? $3 : NaN) with points pt 7 ps 0.5 lc rgb '#0072b2' "
+            "notitle, \\\n"
+            "  data index %zu using 2:($4 == 0 ? $3 : NaN) with points pt 8 ps 0.8 lc rgb '#d55e00' "
+            "notitle, \\\n"
+            "  data index %zu using ($1 + 0.32):($5 == 0 ? $2 : NaN):3:4 with yerrorbars pt 13 ps 0.9 lw 1.5 "
+            "lc rgb '#000000' notitle, \\\n"
+            "  data index %zu using ($1 + 0.32):($5 == 1 ? $2 : NaN) with points pt 12 ps 1.1 lc rgb "
+            "'#000000' "
+            "notitle\n",
+            points, points, locations, locations);
     }
     enum pes_status ended = figure_end(canvas);
     return status != PES_OK ? status : ended;
@@ -170,7 +166,9 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
 
 static enum pes_status draw_seeds(struct canvas *canvas, const char **missing)
 {
-    return draw_points(canvas, "seeds", "final.test_accuracy", "set ylabel 'final test accuracy'\n", missing);
+    return draw_points(canvas, "seeds", "final.test_accuracy",
+                       "set ylabel 'final test accuracy'\nset offsets 0, 0, graph 0.04, graph 0.04\n",
+                       missing);
 }
 
 static enum pes_status draw_steps(struct canvas *canvas, const char **missing)
@@ -179,7 +177,9 @@ static enum pes_status draw_steps(struct canvas *canvas, const char **missing)
     const char *metric = pes_arena_printf(canvas->study->arena, "steps_to(test_accuracy, %s)",
                                           pes_text_format_real(canvas->threshold, threshold));
     const char *settings = pes_arena_printf(
-        canvas->study->arena, "set ylabel 'steps to test accuracy %s'\nset yrange [0:*]\n", threshold);
+        canvas->study->arena,
+        "set ylabel 'steps to test accuracy %s'\nset yrange [0:*]\nset offsets 0, 0, graph 0.06, 0\n",
+        threshold);
     return metric && settings ? draw_points(canvas, "steps", metric, settings, missing) : PES_MEMORY;
 }
 
@@ -225,24 +225,20 @@ static enum pes_status draw_profiles(struct canvas *canvas, const char **missing
         *missing = "the file has no test accuracy";
         return PES_OK;
     }
-    TRY(figure_begin(canvas, "profiles", 560, 380));
+    size_t *block = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *block);
+    bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
+    if (!block || !any) return PES_MEMORY;
+    TRY(figure_begin(canvas, "profiles", 600, 420));
+    figure_layout(canvas, 1, 1, true);
     fputs("set xlabel 'test accuracy'\nset ylabel 'share of runs above it'\nset yrange [0:1.02]\nset xrange "
-          "[0:1]\n"
-          "set key bottom left\nplot NaN notitle",
+          "[0:1]\n",
           canvas->script);
     enum pes_status status = PES_OK;
     for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
-        bool any;
-        size_t block = figure_block(canvas, groups->series[s]);
-        status = profile_block(canvas, &metric, s, &any);
-        if (!any) continue;
-        fprintf(canvas->script,
-                ", \\\n  data index %zu using 1:3:4 with filledcurves fc rgb '%s' notitle, \\\n"
-                "  data index %zu using 1:2 with steps lw 2 dt %d lc rgb '%s' title '%s'",
-                block, figure_color(s), block, s < 8 ? 1 : 2, figure_color(s),
-                figure_quote(canvas, groups->series[s]));
+        block[s] = figure_block(canvas, groups->series[s]);
+        status = profile_block(canvas, &metric, s, &any[s]);
     }
-    fputs("\n", canvas->script);
+    figure_bands(canvas, block, any, "lines");
     enum pes_status ended = figure_end(canvas);
     return status != PES_OK ? status : ended;
 }
@@ -254,7 +250,7 @@ const struct figure figures_training[] = {
     {"steps", "Steps to a threshold",
      "First evaluation at the threshold, a point per trial; open triangles never got there (censored at "
      "their last "
-     "step). Diamonds: Kaplan-Meier medians; at the censoring step they are lower bounds.",
+     "step). Diamonds: Kaplan-Meier medians; an open one is a lower bound.",
      draw_steps},
     {"seeds", "Variance over seeds",
      "Final test accuracy, a point per trial; diamonds and bars: mean and BCa interval.", draw_seeds},

@@ -99,7 +99,8 @@ enum pes_status tables_associations(const struct tables *tables, struct pes_text
     size_t *trial = pes_arena_take(study->arena, most, sizeof *trial);
     if (!x || !trial) return PES_MEMORY;
     struct pes_resampling resampling = tables->resampling;
-    resampling.resamples = PES_MIN(resampling.resamples, (size_t)1000);
+    /* Every resample ranks all heads anew. */
+    resampling.resamples = PES_MIN(resampling.resamples, PES_MAX((size_t)200, 10000000 / PES_MAX(most, 1)));
     struct table table;
     TRY(table_open(&table, tables->folder, "associations", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;

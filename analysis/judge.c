@@ -238,7 +238,8 @@ static enum pes_status reachable(size_t n, struct pes_verdict *verdicts, size_t 
 static void say(struct pes_verdict *v, double best)
 {
     const struct pes_finding *f = &v->finding;
-    char p[96];
+    char p[96], reaching[48] = "";
+    if (v->threshold > 0) snprintf(reaching, sizeof reaching, " reaches the threshold %.4g", v->threshold);
     snprintf(p, sizeof p, "%s%s p = %.3g, corrected over %zu claim%s %.3g", f->exact ? "exact " : "",
              pes_claim_test_name(f->test), v->p, v->family, v->family == 1 ? "" : "s", v->p_corrected);
     switch (v->decision) {
@@ -253,9 +254,8 @@ static void say(struct pes_verdict *v, double best)
                      f->n, f->m, best, v->alpha);
         break;
     case PES_DECISION_SUPPORTED:
-        snprintf(v->rule, sizeof v->rule,
-                 "%s < alpha = %g, in the claimed direction, effect %.4g reaches %.4g", p, v->alpha,
-                 f->effect.estimate, PES_MAX(v->threshold, f->effect_is_ratio ? 1 : 0));
+        snprintf(v->rule, sizeof v->rule, "%s < alpha = %g, in the claimed direction, effect %.4g%s", p,
+                 v->alpha, f->effect.estimate, reaching);
         break;
     case PES_DECISION_REFUTED:
         snprintf(v->rule, sizeof v->rule, "%s < alpha = %g, in the opposite direction%s%s", p, v->alpha,

@@ -36,7 +36,8 @@ void write_html(struct pes_text *text, const char *plain);
 void write_json_text(struct pes_text *text, const char *plain);
 void write_json_number(struct pes_text *text, double x); /* null unless finite */
 
-/* One table as <name>.csv and <name>.json, and, if html isn't NULL, as HTML rows too. */
+/* One table as <name>.csv and as <name>.json ({"columns": [...], "data": [[...], ...]}, which pandas calls
+ * `split`), and, if html isn't NULL, as an HTML table too.  Column names are identifiers. */
 struct table {
     const char *folder, *name;
     FILE *csv, *json;
@@ -118,10 +119,13 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
 /* Starts a block of data (gnuplot's `index`) and returns its number. */
 size_t figure_block(struct canvas *canvas, const char *comment);
 void figure_number(struct canvas *canvas, double x); /* followed by a blank; NaN as gnuplot reads it */
-/* `set multiplot` for so many panels. */
-void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns);
+/* `set multiplot` for so many panels; with a key of the series above them, for the first panel to fill. */
+void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns, bool key);
 /* Ends script and data, runs gnuplot; what gnuplot said against it is the message of the PES_IO. */
 enum pes_status figure_end(struct canvas *canvas);
+/* Plots a curve and its band for every series that has any: columns 1 (x), 2 (y), 3 and 4 (low, high) of its
+ * block; bands lie under all curves. */
+void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with);
 /* A text inside single quotes of a gnuplot script. */
 const char *figure_quote(struct canvas *canvas, const char *text);
 const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind readers tell apart */

@@ -33,3 +33,61 @@ static enum pes_status draw_all(struct canvas *canvas, struct pes_report *report
         }
     return PES_OK;
 }
+
+/* The threshold of the first claim about steps to an accuracy. */
+static double threshold_of(const struct pes_sweep *sweep)
+{
+    static const char start[] = "steps_to(test_accuracy, ";
+    for (size_t i = 0; i < sweep->num_claims; i++) {
+        char number[32] = "";
+        double value;
+        if (strncmp(sweep->claims[i].metric, start, strlen(start))) continue;
+        snprintf(number, sizeof number, "%s", sweep->claims[i].metric + strlen(start));
+        number[strcspn(number, ")")] = '\0';
+        if (pes_text_parse_real(number, &value)) return value;
+    }
+    return 0.9;
+}
+
+static enum pes_status make_figures(struct canvas *canvas, const struct pes_report_options *options,
+                                    struct pes_report *report)
+{
+    if (!options->figures)
+        report->no_figures = "not asked for";
+    else if (!figure_gnuplot_works(canvas->gnuplot))
+        report->no_figures =
+            pes_arena_printf(canvas->study->arena, "%s isn't installed or doesn't start", canvas->gnuplot);
+    else
+        TRY(write_folder(canvas->folder));
+    return draw_all(canvas, report);
+}
+
+static enum pes_status write_tables(const struct tables *tables)
+{
+    TRY(write_folder(tables->folder));
+    TRY(tables_claims(tables));
+    TRY(tables_curves(tables));
+    TRY(tables_heads(tables));
+    TRY(tables_probes(tables));
+    return tables_latex(tables);
+}
+
+enum pes_status pes_report_write(struct pes_study *study, const struct pes_report_options *options,
+                                 struct pes_report *report)
+{
+    struct groups groups;
+    struct canvas canvas = {.study = study, .groups = &groups, .resampling = options->resampling};
+    struct tables tables = {study, &groups, report, options->resampling, 0, NULL};
+    *report = (struct pes_report){0};
+    tables.threshold = isnan(options->threshold) ? threshold_of(study->sweep) : options->threshold;
+    canvas.threshold = tables.threshold;
+    canvas.gnuplot = options->gnuplot ? options->gnuplot : "gnuplot";
+    canvas.folder = pes_arena_printf(study->arena, "%s/figures", options->folder);
+    tables.folder = pes_arena_printf(study->arena, "%s/tables", options->folder);
+    if (!canvas.folder || !tables.folder) return PES_MEMORY;
+    TRY(groups_make(study, &groups));
+    TRY(pes_study_judge(study, &options->resampling, &report->claims, &report->num_claims));
+    TRY(write_tables(&tables));
+    TRY(make_figures(&canvas, options, report));
+    return html_write(&tables, options->folder, canvas.folder);
+}

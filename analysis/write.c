@@ -94,15 +94,16 @@ enum pes_status table_open(struct table *table, const char *folder, const char *
         return status;
     }
     if (html) pes_text_append(html, "<table class=\"sortable\"><thead><tr>");
+    fputs("{\"columns\": [", table->json);
     for (size_t c = 0; c < num_columns; c++) {
         fprintf(table->csv, "%s%s", columns[c], c + 1 < num_columns ? "," : "\n");
+        fprintf(table->json, "\"%s\"%s", columns[c], c + 1 < num_columns ? ", " : "],\n\"data\": [");
         if (!html) continue;
         pes_text_append(html, "<th>");
         write_html(html, columns[c]);
         pes_text_append(html, "</th>");
     }
     if (html) pes_text_append(html, "</tr></thead><tbody>\n");
-    fputs("[", table->json);
     return PES_OK;
 }
 
@@ -111,8 +112,7 @@ static void put(struct table *table, const char *csv, const char *json, const ch
 {
     bool first = table->column == 0, last = table->column + 1 == table->num_columns;
     fprintf(table->csv, "%s%s", csv, last ? "\n" : ",");
-    fprintf(table->json, "%s\"%s\": %s%s", first ? (table->row ? ",\n {" : "\n {") : "",
-            table->columns[table->column], json, last ? "}" : ", ");
+    fprintf(table->json, "%s%s%s", first ? (table->row ? ",\n[" : "\n[") : "", json, last ? "]" : ", ");
     if (table->html) {
         pes_text_append(table->html, "%s<td%s>", first ? "<tr>" : "", number ? " class=\"n\"" : "");
         write_html(table->html, plain);
@@ -138,15 +138,15 @@ void table_text(struct table *table, const char *plain)
 
 void table_number(struct table *table, double x)
 {
-    char number[32], shown[32];
+    char number[32], shown[32] = "";
     if (isnan(x)) {
         put(table, "", "null", "", true);
     } else if (isinf(x)) {
         put(table, x > 0 ? "inf" : "-inf", x > 0 ? "\"inf\"" : "\"-inf\"", x > 0 ? "\u221e" : "-\u221e",
             true);
     } else {
-        snprintf(shown, sizeof shown, "%.5g", x);
-        pes_text_format_real(x, number);
+        if (table->html) snprintf(shown, sizeof shown, "%.5g", x);
+        snprintf(number, sizeof number, "%.10g", x);
         put(table, number, number, shown, true);
     }
 }
@@ -163,7 +163,7 @@ enum pes_status table_close(struct table *table)
     char file[256];
     CHECK(table->column == 0);
     if (table->html) pes_text_append(table->html, "</tbody></table>\n");
-    fputs(table->row ? "\n]\n" : "]\n", table->json);
+    fputs("\n]}\n", table->json);
     snprintf(file, sizeof file, "%s.csv", table->name);
     enum pes_status status = write_close(table->csv, table->folder, file);
     snprintf(file, sizeof file, "%s.json", table->name);

@@ -3,6 +3,7 @@
 #
 #   jobs/setup.sh              to build and run
 #   jobs/setup.sh tests        and what the tests need
+#   jobs/setup.sh slurm        and SLURM, for the test of the job scripts
 #   jobs/setup.sh --list       names of the packages, one a line; installs nothing
 #
 # On a cluster without root: load modules (a compiler, cmake, MPI, parallel HDF5, OpenBLAS) or use Spack; cmake names
@@ -13,15 +14,17 @@ build=(gcc libc6-dev cmake ninja-build pkg-config git openmpi-bin libopenmpi-dev
     libopenblas-openmp-dev liblapacke-dev libyaml-dev libxxhash-dev libjansson-dev librandom123-dev gnuplot-nox node-d3)
 tests=(libcmocka-dev clang clang-format hdf5-tools python3 python3-h5py python3-xarray python3-h5netcdf
     python3-netcdf4 python3-yaml)
+slurm=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
 
 wanted=("${build[@]}")
 list=no
 for argument in "$@"; do
     case $argument in
     tests) wanted+=("${tests[@]}") ;;
+    slurm) wanted+=("${slurm[@]}") ;;
     --list) list=yes ;;
     *)
-        echo "setup.sh: unknown argument '$argument'; allowed: tests, --list" >&2
+        echo "setup.sh: unknown argument '$argument'; allowed: tests, slurm, --list" >&2
         exit 2
         ;;
     esac

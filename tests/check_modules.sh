@@ -19,6 +19,9 @@ module_of() {
     optimizer) echo model ;;
     measure) echo spectrum ;;
     weights) echo pretrained ;;
+    heads) echo store ;;
+    study | judge | report) echo analysis ;;
+    heads) echo store ;;
     *) echo "$1" ;;
     esac
 }

@@ -17,7 +17,8 @@ void pes_arena_destroy(struct pes_arena *arena); /* NULL is allowed */
  * count 0 gives a valid pointer to nothing. */
 void *pes_arena_take(struct pes_arena *arena, size_t count, size_t size);
 char *pes_arena_copy_text(struct pes_arena *arena, const char *text);
-char *pes_arena_printf(struct pes_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *pes_arena_printf(struct pes_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* A place to come back to: everything taken after the mark is given back by the rewind. */
 struct pes_arena_mark {
@@ -36,7 +37,8 @@ void *pes_allocate(size_t count, size_t size);
 void *pes_reallocate(void *memory, size_t count, size_t size); /* the old block stays valid on failure */
 void pes_free(void *memory);
 
-/* Tests: the n-th allocation from now fails (0: none does). Returns how many were made since the last call. */
+/* Tests: the n-th allocation from now fails (0: none does). Returns how many were made since the last call.
+ */
 long pes_allocate_fail_after(long n);
 
 #endif

@@ -42,7 +42,8 @@ const char *pes_status_meaning(enum pes_status status);
 
 /* Records the message of an error (one line, no newline, at most 1023 bytes) for this thread and returns
  * `status`.  Called once, where the error is known. */
-enum pes_status pes_fail(enum pes_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum pes_status pes_fail(enum pes_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The last message recorded in this thread; "" if none.  Valid until the next pes_fail() here. */
 const char *pes_error_message(void);
@@ -63,8 +64,8 @@ _Noreturn void pes_check_failed(const char *file, int line, const char *conditio
 /* comm sets this so that a failed CHECK ends all ranks; NULL means abort(). */
 void pes_check_set_handler(void (*handler)(void));
 
-#define PES_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define PES_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define PES_MIN(a, b)    ((a) < (b) ? (a) : (b))
+#define PES_MAX(a, b)    ((a) > (b) ? (a) : (b))
 #define PES_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Version of the program, and "<version> (<git commit>)" when built from a checkout. */

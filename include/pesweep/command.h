@@ -13,7 +13,8 @@ struct pes_command {
 
 /* In the order in which `pesweep help` lists them. */
 #define PES_COMMANDS(X)                                                                                      \
-    X(plan) X(run) X(status) X(export) X(verify) X(merge) X(replay) X(list) X(doctor) X(help)
+    X(plan)                                                                                                  \
+    X(run) X(status) X(analyze) X(export) X(inspect) X(verify) X(merge) X(replay) X(list) X(doctor) X(help)
 #define X(identifier) extern const struct pes_command pes_command_##identifier;
 PES_COMMANDS(X)
 #undef X

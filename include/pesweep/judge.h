@@ -2,29 +2,31 @@
  *
  * The rules, fixed before any trial runs:
  *
- * - The unit is the seed (train.seed and task.data_seed).  A seed's value is the mean of the metric over its
- *   trials in the combinations of all other axes that both sides of the comparison have, and at least half of
- * a side's seeds; a seed that lacks one of them is left out.  Steps to a threshold that were never reached
- * are censored at the last evaluation; the mean over a seed's trials is censored if one of them is.  A
- * diverged trial reaches no threshold after that; in final metrics it counts as the worst value of the
- * comparison. Failed and unfinished trials are missing.
- * - Smaller is better for steps_to and for losses; larger for everything else.
- * - Every test is two-sided.  `better: x, than: y` compares two values of an axis; `than: others` claims x
- * better than every other value: p is the largest of the pairwise p if all differences have the claimed sign
- * (intersection-union test), else the smallest p of a difference with the wrong sign times the number of
- * pairs.
- * - `ratio: [a, b]` claims median(a)/median(b) > 1, with threshold t >= 1 at least t; with 0 < t < 1, at most
- * t.
- * - The effect is the difference of means (permutation), the Hodges-Lehmann shift (mann_whitney), the mean
- * paired difference over seeds that both sides have (sign_flip), or a ratio of medians (log_rank and every
- * ratio).  Except for `ratio`, it is turned so that it is positive, or above 1, if the claim is right.
- * - steps_to with `permutation` is tested by log_rank, since means don't exist under censoring; with
- * `sign_flip` too if a value is censored.
- * - The p values of all claims of a file are one family, corrected by Holm's method.
- * - too few seeds to tell: fewer than 2 seeds on a side, or even the most extreme arrangement of these very
- * values would leave the corrected p >= alpha; supported: corrected p < alpha, the claimed direction, and the
- * effect at least the threshold; refuted: corrected p < alpha in the opposite direction; not supported:
- * everything else. */
+ * Unit.  The seed (train.seed and task.data_seed).  A seed's value is the mean of the metric over its trials
+ * in the combinations of all other axes that both sides of the comparison have, and at least half of a side's
+ * seeds; a seed that lacks one of them is left out.  Steps to a threshold that were never reached are
+ * censored at the last evaluation; the mean over a seed's trials is censored if one of them is.  A diverged
+ * trial reaches no threshold after that; in final metrics it counts as the worst value of the comparison.
+ * Failed and unfinished trials are missing.
+ *
+ * Direction.  Smaller is better for steps_to and for losses, larger for everything else.  `better: x, than:
+ * y` compares two values of an axis; `than: others` claims x better than every other value.  `ratio: [a, b]`
+ * claims median(a)/median(b) > 1, with a threshold t >= 1 at least t, with 0 < t < 1 at most t.
+ *
+ * Effect.  The difference of means (permutation), the Hodges-Lehmann shift (mann_whitney), the mean paired
+ * difference over seeds that both sides have (sign_flip), or a ratio of medians (log_rank and every ratio).
+ * Except for `ratio`, it is turned so that it is positive, or above 1, if the claim is right.
+ *
+ * Test.  Always two-sided.  steps_to with `permutation` is tested by log_rank, since means don't exist under
+ * censoring; with `sign_flip` too if a value is censored.  For `others`, p is the largest of the pairwise p
+ * if all differences have the claimed sign (intersection-union test), else the smallest p of a difference
+ * with the wrong sign times the number of pairs.  The p values of all claims of a file are one family,
+ * corrected by Holm's method.
+ *
+ * Verdict, the first that holds.  "too few seeds to tell": fewer than 2 seeds on a side, or the corrected p
+ * isn't below alpha and couldn't be at the most extreme arrangement of these very values.  "supported":
+ * corrected p < alpha, the claimed direction, and the effect at least the threshold.  "refuted": corrected p
+ * < alpha in the opposite direction.  "not supported": everything else. */
 #ifndef PESWEEP_JUDGE_H
 #define PESWEEP_JUDGE_H
 

@@ -1,10 +1,12 @@
-/* kernels.h - the arithmetic of training: matrix products with epilogues, fused attention, norms, losses, AdamW.
+/* kernels.h - the arithmetic of training: matrix products with epilogues, fused attention, norms, losses,
+ * AdamW.
  *
- * Letters as in model.h: B sequences, T positions, C width, H heads, D head width, N = B*T rows.  Matrices are
- * row-major; `ld` is the distance between rows in elements.  Every kernel is built for several instruction
- * sets (math/kernels_*.c) and chosen once at run time; math/reference.c holds a slow double version of each,
- * which the tests compare with.  Kernels allocate nothing, do no I/O and never call MPI.  Results are the same
- * bits for a given instruction set, whatever the number of threads: threads divide output elements only. */
+ * Letters as in model.h: B sequences, T positions, C width, H heads, D head width, N = B*T rows.  Matrices
+ * are row-major; `ld` is the distance between rows in elements.  Every kernel is built for several
+ * instruction sets (math/kernels_*.c) and chosen once at run time; math/reference.c holds a slow double
+ * version of each, which the tests compare with.  Kernels allocate nothing, do no I/O and never call MPI.
+ * Results are the same bits for a given instruction set, whatever the number of threads: threads divide
+ * output elements only. */
 #ifndef PESWEEP_KERNELS_H
 #define PESWEEP_KERNELS_H
 
@@ -21,9 +23,10 @@ enum pes_activation { PES_ACTIVATION_NONE, PES_ACTIVATION_RELU, PES_ACTIVATION_G
 
 /* Inverted dropout: an element is kept with probability 1 - rate and then scaled by 1/(1 - rate).  Masks are
  * never stored: forward and backward draw the same words again.  The mask is a function of
- * (rng, row, column), row = first_row + row of the call: with words w[4] = pes_rng_words(rng, element) of the element
- * (row / 8) * 2^32 + column and h = row % 8, the element is dropped if the low (h even) or high (h odd)
- * half of w[h / 2] is below round(rate * 2^16).  The scale is that of this rounded rate.  rate 0 = off. */
+ * (rng, row, column), row = first_row + row of the call: with words w[4] = pes_rng_words(rng, element) of the
+ * element (row / 8) * 2^32 + column and h = row % 8, the element is dropped if the low (h even) or high (h
+ * odd) half of w[h / 2] is below round(rate * 2^16).  The scale is that of this rounded rate.  rate 0 = off.
+ */
 struct pes_dropout {
     double rate; /* [0, 1) */
     struct pes_rng rng;
@@ -43,8 +46,8 @@ struct pes_epilogue {
 };
 
 /* out[m, n] = epilogue(a[m, k] b[k, n]).  `epilogue` may be NULL. */
-void pes_gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m, size_t n,
-                 size_t k, const struct pes_epilogue *epilogue);
+void pes_gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
+                 size_t n, size_t k, const struct pes_epilogue *epilogue);
 
 /* out[m, n] += a[k, m]^T b[k, n]: weight gradients, dW[out, in] += dY[N, out]^T X[N, in]. */
 void pes_gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
@@ -53,53 +56,56 @@ void pes_gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const rea
 /* out[n, m] = in[m, n]^T: weights [out, in] become the b of pes_gemm_nn once per optimizer step. */
 void pes_transpose(real *out, size_t ldo, const real *in, size_t ldi, size_t m, size_t n);
 
-/* One (sequence, head) of attention.  scores(i, j) = scale * (R_i q_i) . (R'_j k_j) + bias(i, j) for visible keys;
- * probabilities = softmax over visible keys; o_i = sum_j dropout(p_ij) v_j.
- * Visible: j <= i when causal; mask[j] != 0 when there is a mask.  A query without a visible key gets o = 0 and
- * no gradient.  Nothing of size T x T is stored. */
+/* One (sequence, head) of attention.  scores(i, j) = scale * (R_i q_i) . (R'_j k_j) + bias(i, j) for visible
+ * keys; probabilities = softmax over visible keys; o_i = sum_j dropout(p_ij) v_j. Visible: j <= i when
+ * causal; mask[j] != 0 when there is a mask.  A query without a visible key gets o = 0 and no gradient.
+ * Nothing of size T x T is stored. */
 struct pes_attention {
     int T;
-    int width, value_width;      /* of q and k; of v and o */
-    const real *q, *k, *v;       /* [T] rows, not rotated */
+    int width, value_width; /* of q and k; of v and o */
+    const real *q, *k, *v;  /* [T] rows, not rotated */
     size_t q_ld, k_ld, v_ld;
-    double scale;                /* 1/sqrt(width) as a rule */
+    double scale; /* 1/sqrt(width) as a rule */
     bool causal;
-    const uint8_t *mask;         /* [T], 1 = real token; NULL = all */
+    const uint8_t *mask; /* [T], 1 = real token; NULL = all */
     /* Rotation of columns [rotated_first, rotated_first + 2 * pairs), pair t = two adjacent columns (x0, x1):
      * (c x0 - s x1, s x0 + c x1), {c, s} = table[position][t].  A scale may be in the table (xPos). */
     int pairs, rotated_first;
     const real *rotation_q, *rotation_k; /* [T][pairs][2]; NULL = none */
-    /* Bias of query i and key j = bias[i + j * bias_key_stride].  Toeplitz: bias_key_stride = -1 and `bias` at
-     * the middle of a table of 2T - 1.  Dense, [key][query]: stride >= T.  64 elements beyond either end of what
-     * is addressed are readable.  NULL = none. */
+    /* Bias of query i and key j = bias[i + j * bias_key_stride].  Toeplitz: bias_key_stride = -1 and `bias`
+     * at the middle of a table of 2T - 1.  Dense, [key][query]: stride >= T.  64 elements beyond either end
+     * of what is addressed are readable.  NULL = none. */
     const real *bias;
     ptrdiff_t bias_key_stride;
-    struct pes_dropout dropout; /* of the probabilities: row = key, column = query, first_row = (sequence * H + head) * T */
+    struct pes_dropout
+        dropout; /* of the probabilities: row = key, column = query, first_row = (sequence * H + head) * T */
 };
 
 /* Scratch a call needs, in elements, for the given sizes; one per thread, 64-byte aligned. */
 size_t pes_attention_scratch(int T, int width, int value_width);
 
-/* o[T] rows of value_width; log_sum_exp[T]: natural log of sum_j exp(score_ij), -inf for rows without keys. */
+/* o[T] rows of value_width; log_sum_exp[T]: natural log of sum_j exp(score_ij), -inf for rows without keys.
+ */
 void pes_attention_forward(const struct pes_attention *attention, real *o, size_t o_ld, real *log_sum_exp,
                            real *scratch);
 
-/* Given d_o: writes (not adds) dq, dk, dv with the same leading dimensions as q, k, v, and adds to dbias, addressed
- * as the bias, if it isn't NULL. */
+/* Given d_o: writes (not adds) dq, dk, dv with the same leading dimensions as q, k, v, and adds to dbias,
+ * addressed as the bias, if it isn't NULL. */
 void pes_attention_backward(const struct pes_attention *attention, const real *o, size_t o_ld,
-                            const real *log_sum_exp, const real *d_o, size_t d_o_ld, real *dq, real *dk, real *dv,
-                            real *dbias, real *scratch);
+                            const real *log_sum_exp, const real *d_o, size_t d_o_ld, real *dq, real *dk,
+                            real *dv, real *dbias, real *scratch);
 
-/* Raw scores and probabilities of one (sequence, head), for analysis: scores[T][T] (query, key) unmasked, with
- * the bias and rotation as above; probabilities[T][T], 0 where not visible.  Either may be NULL. */
-void pes_attention_scores(const struct pes_attention *attention, real *scores, real *probabilities, real *scratch);
+/* Raw scores and probabilities of one (sequence, head), for analysis: scores[T][T] (query, key) unmasked,
+ * with the bias and rotation as above; probabilities[T][T], 0 where not visible.  Either may be NULL. */
+void pes_attention_scores(const struct pes_attention *attention, real *scores, real *probabilities,
+                          real *scratch);
 
 /* y = (x - mean) * rstd * gain + bias over rows of C, eps 1e-5 inside the root.  mean, rstd [N] saved. */
 void pes_layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
                            size_t N, size_t C);
 /* dx += ...; dgain, dbias += ... */
-void pes_layernorm_backward(real *dx, real *dgain, real *dbias, const real *dy, const real *x, const real *mean,
-                            const real *rstd, const real *gain, size_t N, size_t C);
+void pes_layernorm_backward(real *dx, real *dgain, real *dbias, const real *dy, const real *x,
+                            const real *mean, const real *rstd, const real *gain, size_t N, size_t C);
 
 /* dx = dy * activation'(.), in place allowed.  saved: the output for ReLU, the value before for GELU. */
 void pes_activation_backward(real *dx, const real *dy, const real *saved, enum pes_activation activation,
@@ -111,16 +117,17 @@ void pes_dropout_apply(real *x, size_t N, size_t C, const struct pes_dropout *dr
 /* db[n] += column sums of dy[m, n]. */
 void pes_column_sum_add(real *db, const real *dy, size_t ld, size_t m, size_t n);
 
-/* Softmax cross-entropy over rows [N, classes] of logits, labels[N] (-1 = ignored).  Adds to *loss_sum the sum of
- * -log p(label), to *count the labels, to *correct the rows whose largest logit (first on ties) is the label.
- * If dlogits isn't NULL (may be logits itself): dlogits = scale * (p - onehot), 0 for ignored rows.
+/* Softmax cross-entropy over rows [N, classes] of logits, labels[N] (-1 = ignored).  Adds to *loss_sum the
+ * sum of -log p(label), to *count the labels, to *correct the rows whose largest logit (first on ties) is the
+ * label. If dlogits isn't NULL (may be logits itself): dlogits = scale * (p - onehot), 0 for ignored rows.
  * row_loss[N], if not NULL, gets each row's loss (0 where ignored) and row_correct[N] 1/0. */
 void pes_cross_entropy(double *loss_sum, int64_t *count, int64_t *correct, real *dlogits, const real *logits,
                        const int32_t *labels, size_t N, size_t classes, double scale, double *row_loss,
                        uint8_t *row_correct);
 
-/* AdamW (Loshchilov & Hutter 2019) over n elements: p *= 1 - lr*decay first; then moments of g * gradient_scale and
- * p -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps).  correction1 = 1 - beta1^t and so on. */
+/* AdamW (Loshchilov & Hutter 2019) over n elements: p *= 1 - lr*decay first; then moments of g *
+ * gradient_scale and p -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps).  correction1 = 1 -
+ * beta1^t and so on. */
 struct pes_adamw {
     double lr, beta1, beta2, eps, decay, correction1, correction2, gradient_scale;
 };

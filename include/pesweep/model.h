@@ -63,7 +63,9 @@ enum pes_status pes_model_create(const struct pes_model_config *config, struct p
 /* Initial weights by tensor name and element from `seed`: equal for tensors that two models share. */
 void pes_model_init(const struct pes_model *model, uint64_t seed, real *parameters);
 
-/* Changes made to heads at evaluation.  Bit h of entry l stands for head h of layer l; NULL = none. */
+/* Changes made to heads at evaluation.  Bit h of entry l stands for head h of layer l; NULL = none.  They
+ * combine. Under rotation the parts of M are those of the Hermitian and anti-Hermitian part of each M_t:
+ * x_i^T W_k^T R W_q x_j takes the place of the transposed form, so that a symmetric model stays as it is. */
 enum pes_part { PES_PART_SYMMETRIC, PES_PART_ANTISYMMETRIC };
 struct pes_intervention {
     const uint64_t *ablate;       /* [L] value vectors (bias included) are 0; the output bias stays */
@@ -79,8 +81,8 @@ struct pes_observation {
     int64_t sequence;    /* batch.first + b */
     const uint8_t *mask; /* [T] or NULL */
     const real *scores;  /* [T][T] raw, unmasked, biases and positions included */
-    const real
-        *content_scores;       /* [T][T] the same head without the positional coupling; NULL if not defined */
+    /* [T][T] the same head without the positional coupling; NULL where that isn't defined */
+    const real *content_scores;
     const real *probabilities; /* [T][T] */
 };
 struct pes_observer {
@@ -98,8 +100,9 @@ enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool 
 /* Sequences per micro-batch: about 256 tokens (see README, performance), at least 1; fixed, never timed. */
 int pes_model_micro_batch(const struct pes_model_config *config);
 
-/* Prepares the workspace for these parameters and this intervention (NULL = none).  Before any pes_model_run.
- */
+/* Prepares the workspace for these parameters and this intervention (NULL = none; evaluation workspaces
+ * only), and drops what an unfinished step has left.  Before any pes_model_run; the parameters stay as they
+ * are until the last. */
 void pes_model_prepare(const struct pes_model *model, struct pes_workspace *workspace, const real *parameters,
                        const struct pes_intervention *intervention);
 
@@ -116,7 +119,7 @@ struct pes_pass {
     bool training;  /* dropout on */
     uint64_t seed;  /* of dropout */
     uint32_t step;
-    const struct pes_observer *observer; /* or NULL */
+    const struct pes_observer *observer; /* or NULL; evaluation workspaces only */
     real *logits;                        /* out: [B][classes] or [B][T][classes]; NULL = not wanted */
     /* Residual stream entering each layer, [L][N][C]: written if save_streams, read if first_layer > 0, where
      * the pass then starts (forward only).  With kv_source embedding the caller also keeps layer 0's. */
@@ -127,25 +130,26 @@ struct pes_pass {
     double *row_loss;     /* out: per label row; NULL */
 };
 
-/* Forward, and backward if pass->gradient, over one micro-batch (batch->B <= the workspace's).  Adds to
- * *loss. */
+/* Forward, and backward if pass->gradient (training workspaces only), over one micro-batch (batch->B <= the
+ * workspace's).  Adds to *loss.  Tokens and labels outside their range are faults of the program. */
 void pes_model_run(const struct pes_model *model, struct pes_workspace *workspace,
                    const struct pes_batch *batch, const struct pes_pass *pass, struct pes_loss *loss);
 
-/* After the last micro-batch: maps the gradients of expanded keys back and adds the penalty's; returns weight
- * x penalty (0 without one).  gradient NULL: the value only. */
+/* After the last micro-batch, once per pes_model_prepare: hands out the gradients of projections, position
+ * tables and biases and adds the penalty's; returns weight x penalty (0 without one).  gradient NULL: the
+ * value only. */
 double pes_model_finish(const struct pes_model *model, struct pes_workspace *workspace, real *gradient);
 
 /* One head's matrices in double, composed where the model factors them (MLA): q = wq x + bq and so on.  For
- * pes_spectrum. The arrays live in the arena. */
+ * pes_spectrum.  The arrays live in the arena. */
 struct pes_head {
     int D, C;                        /* wq, wk are [D, C] */
     const double *wq, *wk, *wv, *wo; /* wv [Dv, C], wo [C, Dv] (this head's columns) */
     int Dv;
     const double *bq, *bk; /* [D], zeros if none */
     const double *gain;    /* [C] of the norm in front of q, NULL = none */
-    bool query_folds,
-        key_folds;             /* which sides read the normalised stream (kv_source: embedding: keys don't) */
+    /* Which sides read the normalised stream (kv_source embedding: keys don't). */
+    bool query_folds, key_folds;
     bool centred;              /* LayerNorm centres; RMSNorm doesn't */
     int pairs;                 /* rotated pairs; without rotation D/2 "as if paired" */
     const double *rq, *rk;     /* rotary rows [2 * pairs, C]: the first rows of wq, wk, or MLA's own */

@@ -2,8 +2,8 @@
  *
  * A scheme acts by any of four hooks: a vector added to the embedding; a bias on the scores that depends on
  * (query, key) alone; a rotation of q and k; a bias that depends on the query's content (Shaw).  A NULL hook
- * isn't used.  Inside attention a scheme acts only on the heads and layers it is given; the others have none.
- */
+ * isn't used.  Inside attention a scheme acts only on the heads and layers it is given; the others have
+ * none. */
 #ifndef PESWEEP_POSITION_H
 #define PESWEEP_POSITION_H
 

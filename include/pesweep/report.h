@@ -1,11 +1,14 @@
 /* report.h - what `pesweep analyze` leaves behind: tables, figures, verdicts, one page that holds them all.
  *
- * <folder>/tables/    trials, curves, heads, probes, claims, groups, comparisons, variance, percentiles, each
- * as tidy CSV and as JSON (one object a line); summary.tex for a paper (booktabs) <folder>/figures/   per
- * figure its data (.dat), script (.gp), SVG and PDF, drawn by gnuplot <folder>/index.html everything in one
- * file that needs nothing else: verdicts, figures, sortable tables, explorer */
+ * - tables/: trials, curves, heads, probes, claims, pairs, groups, comparisons, variance, percentiles and
+ *   associations, each as tidy CSV and as JSON (columns and data), to ten digits; summary.tex for a paper
+ *   (booktabs)
+ * - figures/: per figure its data (.dat), script (.gp), SVG and PDF, drawn by gnuplot
+ * - index.html: verdicts, figures, sortable tables and an explorer in one file that needs nothing else */
 #ifndef PESWEEP_REPORT_H
 #define PESWEEP_REPORT_H
+
+#include <math.h>
 
 #include "pesweep/study.h"
 
@@ -36,5 +39,47 @@ struct pes_report {
  * figures that can't be drawn are said so in the report and are no error. */
 enum pes_status pes_report_write(struct pes_study *study, const struct pes_report_options *options,
                                  struct pes_report *report);
+
+/* ---- any tidy table ---- */
+
+struct pes_table_options {
+    const char *value; /* column of numbers that is compared */
+    const char *group; /* column, or several parted by commas, whose values make the groups */
+    const char *one;   /* not NULL: this group against all others as one */
+    /* Not NULL: the numbers compared are, for each value of the column `within`, the median percentile in
+     * `value` of the `top` members with the largest `by`. */
+    const char *within, *by;
+    size_t top;
+    struct pes_resampling resampling;
+};
+
+struct pes_table_group {
+    const char *name;
+    size_t n;
+    double *values;
+    const char **units; /* [n] values of `within`; NULL without it */
+    double mean, sd, median;
+    struct pes_interval interval; /* of the mean, BCa */
+};
+
+struct pes_table_pair {
+    size_t first, second;
+    struct pes_interval difference, shift,
+        cliff; /* of means; Hodges-Lehmann; Cliff's delta = rank-biserial */
+    struct pes_test permutation, permutation_greater, permutation_less; /* of means; first greater, less */
+    struct pes_test ranks, ranks_greater, ranks_less;                   /* Mann-Whitney */
+    double holm, bh; /* permutation.p corrected over all pairs */
+};
+
+struct pes_table_report {
+    size_t num_groups, num_pairs, num_missing; /* rows without a value */
+    struct pes_table_group *groups;
+    struct pes_table_pair *pairs;
+};
+
+/* Compares the groups of a table, every pair of them.  The arena owns the report.  PES_INPUT for an unknown
+ * column or text where numbers belong. */
+enum pes_status pes_table_compare(const struct pes_table *table, const struct pes_table_options *options,
+                                  struct pes_arena *arena, struct pes_table_report *report);
 
 #endif

@@ -11,15 +11,15 @@
 /* Each use of randomness has a number of its own, for ever: results depend on it.  Families of streams
  * (dropout sites, named tensors) put the number of the member into `step` or the upper bits of `element`. */
 enum pes_purpose {
-    PES_RNG_INIT = 1,          /* initial weights: element in tensor; seed mixed with the tensor's name */
-    PES_RNG_DROPOUT = 2,       /* + site << 8, site = see model/dropout */
-    PES_RNG_DATA = 3,          /* one stream per sample: element = sample << 20 + draw */
-    PES_RNG_DATA_SET = 4,      /* what is drawn once per data set */
-    PES_RNG_SPLIT = 5,         /* train/test permutation */
-    PES_RNG_ORDER = 6,         /* batch order: step = epoch */
-    PES_RNG_NULL_MODEL = 7,    /* matched nulls of the spectra */
-    PES_RNG_PERTURBATION = 8,  /* conditioning test of nearly nilpotent spectra */
-    PES_RNG_STATISTICS = 9,    /* bootstrap and Monte-Carlo permutations */
+    PES_RNG_INIT = 1,         /* initial weights: element in tensor; seed mixed with the tensor's name */
+    PES_RNG_DROPOUT = 2,      /* + site << 8, site = see model/dropout */
+    PES_RNG_DATA = 3,         /* one stream per sample: element = sample << 20 + draw */
+    PES_RNG_DATA_SET = 4,     /* what is drawn once per data set */
+    PES_RNG_SPLIT = 5,        /* train/test permutation */
+    PES_RNG_ORDER = 6,        /* batch order: step = epoch */
+    PES_RNG_NULL_MODEL = 7,   /* matched nulls of the spectra */
+    PES_RNG_PERTURBATION = 8, /* conditioning test of nearly nilpotent spectra */
+    PES_RNG_STATISTICS = 9,   /* bootstrap and Monte-Carlo permutations */
     PES_RNG_TEST = 10
 };
 

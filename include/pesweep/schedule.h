@@ -15,12 +15,17 @@ struct pes_run_options {
     const char *output_path;  /* NULL = <name of the sweep>.h5 */
     int threads;              /* per rank */
     bool dedicated_scheduler; /* rank 0 only schedules */
-    double time_limit;        /* seconds from the start; 0 = none (SLURM's end time is asked for) */
+    double started;           /* pes_clock() when the program began; the time limit counts from here */
+    double time_limit;        /* seconds; 0 = none (SLURM's end time is asked for) */
     double checkpoint_every;  /* seconds; default 300 */
     enum pes_retry retry;     /* default failed */
+    int part, num_parts;      /* only the trials of part 1..num_parts; num_parts 0 = all */
     int writer;               /* enum pes_writer, or -1 = choose */
     bool json, quiet;         /* events as JSON lines on standard output; no progress */
     bool dry_run;             /* check everything, say what would be done, touch nothing */
+    /* More to check once the rows' layout is known; NULL = nothing more.  Any rank's refusal is that of all.
+     */
+    enum pes_status (*check)(const struct pes_sweep *sweep, const struct pes_layout *layout);
     int argc;
     char **argv; /* for provenance */
 };

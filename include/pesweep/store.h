@@ -6,6 +6,8 @@
 #ifndef PESWEEP_STORE_H
 #define PESWEEP_STORE_H
 
+#include <stdio.h>
+
 #include "pesweep/train.h"
 
 #define PES_SCHEMA_VERSION 1
@@ -129,6 +131,10 @@ enum pes_status pes_store_merge(const char *out, const struct pes_sweep *sweep,
 
 /* Bytes the results file of a sweep will have. */
 uint64_t pes_store_file_bytes(const struct pes_sweep *sweep, const struct pes_layout *layout);
+
+/* Every variable that a results file can hold, by group: `pesweep help results-file`; Markdown for the
+ * README. */
+void pes_store_print_reference(FILE *out, bool markdown);
 
 /* Versions and build of HDF5 for provenance: "1.10.8, parallel". */
 const char *pes_store_library(void);

@@ -1,7 +1,7 @@
 /* tensor.h - the table of a model's parameters: one flat vector, one row per tensor.
  *
- * Parameters, gradients and both moments are vectors of table->num_parameters elements carved the same way.
- */
+ * Parameters, gradients and both moments are vectors of table->num_parameters elements carved the same
+ * way. */
 #ifndef PESWEEP_TENSOR_H
 #define PESWEEP_TENSOR_H
 

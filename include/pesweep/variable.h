@@ -2,8 +2,9 @@
  *
  * A variable is a row {group, name, type, dimensions, unit, meaning}.  Modules and plug-ins carry their own
  * arrays; train/variables.c assembles them for a sweep into a layout, which fixes the size of every dimension
- * and the place of every variable in a row.  The results file has one dataset per variable, [trial, ...]; a row
- * is the bytes of all of them for one trial, in table order, and the row checksum is taken over those bytes. */
+ * and the place of every variable in a row.  The results file has one dataset per variable, [trial, ...]; a
+ * row is the bytes of all of them for one trial, in table order, and the row checksum is taken over those
+ * bytes. */
 #ifndef PESWEEP_VARIABLE_H
 #define PESWEEP_VARIABLE_H
 
@@ -14,8 +15,8 @@ size_t pes_type_bytes(enum pes_type type);
 
 /* X(symbol, name in the file, meaning) */
 #define PES_DIMENSIONS(X)                                                                                    \
-    X(EVALUATION, "evaluation", "dense grid of accuracy and loss, every measure.evaluate_every steps")        \
-    X(CHECKPOINT, "checkpoint", "sparse grid of spectra, behaviours and probes")                              \
+    X(EVALUATION, "evaluation", "dense grid of accuracy and loss, every measure.evaluate_every steps")       \
+    X(CHECKPOINT, "checkpoint", "sparse grid of spectra, behaviours and probes")                             \
     X(LAYER, "layer", "transformer block, from 0")                                                           \
     X(HEAD, "head", "attention head, from 0")                                                                \
     X(MODE, "mode", "eigenvalue or singular value of a head, largest first")                                 \

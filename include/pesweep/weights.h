@@ -1,4 +1,4 @@
-/* weights.h - named tensors in files: safetensors (one file or shards with an index).
+/* weights.h - named tensors in files: safetensors (one file or shards with an index), and GGUF.
  *
  * Files are memory-mapped and validated as the format's reference implementation does before anything is
  * believed: every offset, shape and length, no overlap, no hole, no trailing byte.  Only the bytes of tensors
@@ -47,6 +47,7 @@ struct pes_weight {
     const char *name;
     const char *file; /* path, for messages */
     enum pes_dtype dtype;
+    unsigned char packing; /* 0, or GGUF's number of a block format; dtype is meaningless then */
     int rank;
     uint64_t shape[PES_WEIGHT_MAX_RANK];
     uint64_t count;            /* elements */
@@ -56,8 +57,9 @@ struct pes_weight {
 
 struct pes_weights;
 
-/* A .safetensors file, a model.safetensors.index.json, or a folder with either.  Everything listed in an
- * index must be there.  Errors: PES_IO or PES_INPUT naming file, tensor and reason.  The caller destroys. */
+/* A .safetensors file, a model.safetensors.index.json, a folder with either, or a .gguf file, whose tensors
+ * get the names they would have there.  Everything listed in an index must be there.  Errors: PES_IO or
+ * PES_INPUT naming file, tensor and reason.  The caller destroys. */
 enum pes_status pes_weights_open(const char *path, struct pes_weights **weights);
 void pes_weights_close(struct pes_weights *weights);
 

@@ -58,8 +58,9 @@ static void sort_paths(struct pes_layout *layout)
     }
 }
 
-enum pes_status pes_layout_create(const size_t size[PES_NUM_DIMENSIONS], const struct pes_variable *const *arrays,
-                                  size_t num_arrays, struct pes_arena *arena, struct pes_layout **out)
+enum pes_status pes_layout_create(const size_t size[PES_NUM_DIMENSIONS],
+                                  const struct pes_variable *const *arrays, size_t num_arrays,
+                                  struct pes_arena *arena, struct pes_layout **out)
 {
     size_t most = 0;
     for (size_t a = 0; a < num_arrays; a++)
@@ -89,7 +90,8 @@ enum pes_status pes_layout_create(const size_t size[PES_NUM_DIMENSIONS], const s
             if (!field.variable.group || !field.variable.name) return PES_MEMORY;
             layout->fields[layout->num_fields++] = field;
             size_t bytes = field.count * pes_type_bytes(v->type);
-            if (bytes > SIZE_MAX / 2 - offset) return pes_fail(PES_INPUT, "a trial's results would be too large");
+            if (bytes > SIZE_MAX / 2 - offset)
+                return pes_fail(PES_INPUT, "a trial's results would be too large");
             offset += (bytes + 7) / 8 * 8;
         }
     layout->row_bytes = offset;
@@ -170,7 +172,8 @@ void *pes_row_at(const struct pes_row *row, const char *group, const char *name,
     return field ? address(row, field, index) : NULL;
 }
 
-void pes_row_put(const struct pes_row *row, const char *group, const char *name, const size_t *index, double value)
+void pes_row_put(const struct pes_row *row, const char *group, const char *name, const size_t *index,
+                 double value)
 {
     const struct pes_field *field = pes_layout_find(row->layout, group, name);
     if (field) store_number(address(row, field, index), field->variable.type, value);

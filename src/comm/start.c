@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cores.h"
@@ -80,7 +81,11 @@ enum pes_status pes_comm_start(int *argc, char ***argv, int threads)
     struct pes_launch launch = pes_launch_read();
     /* Until MPI tells better: so that N singletons say what is wrong once, not N times. */
     pes_world.rank = launch.rank;
-    TRY(pes_launch_check_wiring(&launch));
+    if (pes_launch_check_wiring(&launch) != PES_OK) {
+        /* srun may end the step with its first task: let it be the one that speaks. */
+        if (launch.rank > 0) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+        return PES_INPUT;
+    }
 
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)

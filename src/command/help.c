@@ -1,9 +1,10 @@
-/* help.c - `pesweep help`: the commands, the sweep file, the exit codes. */
+/* help.c - `pesweep help`: the commands, the sweep file, the results file, the exit codes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "options.h"
 #include "pesweep/command.h"
+#include "pesweep/store.h"
 #include "pesweep/sweep.h"
 #include "pesweep/text.h"
 
@@ -20,6 +21,7 @@ static void print_overview(void)
            "  mpirun -n 8 pesweep run SWEEP.yaml           the same command again goes on where it stopped\n"
            "  pesweep COMMAND --help                       options of a command\n"
            "  pesweep help sweep-file                      every key of a sweep file\n"
+           "  pesweep help results-file                    every variable of a results file\n"
            "  pesweep help exit-codes                      what the exit codes mean\n");
 }
 
@@ -49,16 +51,20 @@ static enum pes_status run(int argc, char **argv)
         print_overview();
         return PES_OK;
     }
-    if (strcmp(topic, "sweep-file") == 0) {
+    if (strcmp(topic, "sweep-file") == 0 || strcmp(topic, "claims") == 0) {
         pes_sweep_print_reference(stdout, markdown);
+        return PES_OK;
+    }
+    if (strcmp(topic, "results-file") == 0) {
+        pes_store_print_reference(stdout, markdown);
         return PES_OK;
     }
     if (strcmp(topic, "exit-codes") == 0) {
         print_exit_codes();
         return PES_OK;
     }
-    const char *names[64] = {"sweep-file", "exit-codes"};
-    size_t count = 2;
+    const char *names[64] = {"sweep-file", "results-file", "exit-codes"};
+    size_t count = 3;
     for (size_t i = 0; pes_commands[i] && count < PES_COUNT(names); i++) {
         if (strcmp(pes_commands[i]->name, topic) == 0) {
             print_command(pes_commands[i]);
@@ -73,8 +79,8 @@ static enum pes_status run(int argc, char **argv)
 
 const struct pes_command pes_command_help = {
     .name = "help",
-    .usage = "pesweep help [COMMAND | sweep-file | exit-codes] [--markdown]",
-    .summary = "explain the program, a command, the sweep file or the exit codes",
-    .help = "  --markdown   the sweep file's reference as a Markdown table\n",
+    .usage = "pesweep help [COMMAND | sweep-file | results-file | exit-codes] [--markdown]",
+    .summary = "explain the program, a command, the sweep file, the results file or the exit codes",
+    .help = "  --markdown   a reference as a Markdown table\n",
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "claims.h"
 #include "options.h"
 #include "pesweep/command.h"
 #include "pesweep/schedule.h"
@@ -39,6 +40,7 @@ static enum pes_status make_plan(const char *path, struct plan *plan)
     plan->seconds = pes_arena_take(plan->arena, num_trials, sizeof *plan->seconds);
     if (!plan->costs || !plan->seconds) return PES_MEMORY;
     TRY(pes_train_layout(plan->sweep, plan->arena, &plan->layout));
+    TRY(pes_claims_check(plan->sweep, plan->layout));
     for (size_t t = 0; t < num_trials; t++) {
         struct pes_cost *cost = &plan->costs[t];
         TRY(pes_sweep_cost(plan->sweep, &plan->sweep->trials[t], cost));
@@ -119,8 +121,9 @@ static enum pes_status print_plan(const struct plan *plan, int ranks, bool summa
 {
     char longest[32], total[32], memory[32], file[32];
     if (!summary) print_trials(plan);
-    printf("%s: %zu trials, %zu skipped, %zu claims\n", plan->sweep->name, plan->sweep->num_trials,
-           plan->sweep->num_skipped, plan->sweep->num_claims);
+    size_t trials = plan->sweep->num_trials, claims = plan->sweep->num_claims;
+    printf("%s: %zu trial%s, %zu skipped, %zu claim%s\n", plan->sweep->name, trials, trials == 1 ? "" : "s",
+           plan->sweep->num_skipped, claims, claims == 1 ? "" : "s");
     printf("arithmetic: %.4g GFLOP, about %s on one core; longest trial %s\n", plan->flops / 1e9,
            seconds_text(plan->total_seconds, total), seconds_text(plan->longest, longest));
     printf("memory: %s per rank; results file: %s\n\n", bytes_text((double)plan->memory_bytes, memory),

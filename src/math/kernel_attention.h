@@ -80,12 +80,14 @@ static size_t attention_scratch(int T, int width, int value_width)
 INLINE void copy_row(real *to, const real *from, size_t width, size_t pad, real factor)
 {
     size_t c = 0;
-    for (; c + LANES <= width; c += LANES) v_store(to + c, v_load(from + c) * factor);
+    for (; c + LANES <= width; c += LANES)
+        v_store(to + c, v_load(from + c) * factor);
     if (c < width) {
         v_store(to + c, v_load_masked(from + c, m_first(width - c)) * factor);
         c += LANES;
     }
-    for (; c < pad; c += LANES) v_store(to + c, (vec){0});
+    for (; c < pad; c += LANES)
+        v_store(to + c, (vec){0});
 }
 
 /* Rotates the pairs of one row in place; sign -1 applies the transposed map. */

@@ -17,7 +17,7 @@ enum {
     TILE_ROWS = 6,
     TILE_COLUMNS = TILE_VECTORS * LANES,
     ROW_BLOCK = 4 * TILE_ROWS, /* a multiple of ROW_GROUP: dropout masks are drawn per block and panel */
-    K_AHEAD = 32,
+    K_AHEAD = 8,
     TOKEN_BLOCK = 256 /* rows that a weight gradient takes at once */
 };
 

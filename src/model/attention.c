@@ -36,8 +36,7 @@ static bool is_symmetrised(const struct site *site)
     return pes_has(site->workspace->symmetrised[site->layer], site->head);
 }
 
-/* --- expanded rows
- * -------------------------------------------------------------------------------------------------- */
+/* --- expanded rows ------------------------------------------------------------------------------------ */
 
 /* out = rotated columns of all sections, then the others.  Returns the width. */
 static int expand_row(const struct pes_workspace *workspace, bool rotated, bool zeroed, int sections,
@@ -127,8 +126,7 @@ static void expand(const struct site *site, const struct pes_thread_work *thread
     attention->rotation_k = pairs ? expansion->rotation_k : NULL;
 }
 
-/* --- one head
- * ------------------------------------------------------------------------------------------------------- */
+/* --- one head ----------------------------------------------------------------------------------------- */
 
 static real *bias_of(const struct site *site, real *biases)
 {
@@ -209,8 +207,7 @@ static real *log_sum_exp_of(const struct site *site)
     return site->workspace->layers[site->layer].log_sum_exp + (size_t)((site->b * H + site->head) * T);
 }
 
-/* --- forward
- * -------------------------------------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------------------------ */
 
 static void head_forward(const struct site *site, const struct pes_pass *pass,
                          const struct pes_thread_work *thread)
@@ -277,8 +274,7 @@ void pes_attend_forward(const struct pes_workspace *workspace, int layer, const 
     }
 }
 
-/* --- backward
- * ------------------------------------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------------------------- */
 
 static void content_backward(const struct site *site, const struct pes_pass *pass,
                              const struct pes_thread_work *thread, const struct pes_attention *attention,

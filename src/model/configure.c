@@ -6,8 +6,7 @@
 
 static const uint64_t all = UINT64_MAX;
 
-/* --- what must hold
- * ---------------------------------------------------------------------------------------------- */
+/* --- what must hold ----------------------------------------------------------------------------------- */
 
 static enum pes_status check_shape(const struct pes_model_config *config)
 {
@@ -92,8 +91,7 @@ enum pes_status pes_model_check(const struct pes_model_config *config)
     return PES_OK;
 }
 
-/* --- reading the values
- * ------------------------------------------------------------------------------------------ */
+/* --- reading the values ------------------------------------------------------------------------------- */
 
 static bool chosen(const struct pes_config *config, const char *path, const char *name)
 {

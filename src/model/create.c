@@ -35,8 +35,7 @@ void pes_model_sizes(const struct pes_model_config *config, struct pes_sizes *si
     sizes->biased = !config->mla;
 }
 
-/* --- tensors
- * --------------------------------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------------------------ */
 
 /* Adds a tensor and notes its place; layer < 0: not a layer's. */
 static enum pes_status add(struct pes_tensor_table *table, int layer, const char *name,
@@ -161,8 +160,7 @@ enum pes_status pes_model_create(const struct pes_model_config *config, struct p
     return PES_OK;
 }
 
-/* --- initial values
- * -------------------------------------------------------------------------------------------- */
+/* --- initial values ----------------------------------------------------------------------------------- */
 
 static double initial_value(const struct pes_model_config *config, const struct pes_tensor *tensor,
                             const struct pes_rng *rng, uint64_t element)

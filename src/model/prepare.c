@@ -8,8 +8,7 @@ static struct pes_parameters parameters_of(const struct pes_model *model, const 
     return (struct pes_parameters){.table = &model->tensors, .values = values};
 }
 
-/* --- weights
- * --------------------------------------------------------------------------------------------------- */
+/* --- weights ------------------------------------------------------------------------------------------ */
 
 void pes_prepare_stage(const struct pes_model *model, const struct pes_parameters *parameters, int layer,
                        real *w, real *b)
@@ -78,8 +77,7 @@ static void prepare_layer(const struct pes_workspace *workspace, const struct pe
     pes_transpose(layer->w2_t, C, parameters->values + at->w2, F, C, F);
 }
 
-/* --- positions
- * --------------------------------------------------------------------------------------------------- */
+/* --- positions ---------------------------------------------------------------------------------------- */
 
 static void prepare_position(const struct pes_workspace *workspace, const struct pes_parameters *parameters)
 {
@@ -118,8 +116,7 @@ static void expand_rotation(const struct pes_workspace *workspace, struct pes_ex
     }
 }
 
-/* --- interventions
- * ----------------------------------------------------------------------------------------------- */
+/* --- interventions ------------------------------------------------------------------------------------ */
 
 static void copy_sets(uint64_t *to, const uint64_t *from, int L, bool *any)
 {

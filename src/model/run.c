@@ -27,9 +27,7 @@ static struct pes_dropout row_dropout(const struct pes_workspace *workspace, con
     return pes_model_dropout(workspace, pass, site, batch->first * (uint64_t)batch->T);
 }
 
-/* --- blocks
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- blocks ------------------------------------------------------------------------------------------- */
 
 /* x0 = dropout(embed[ids] + position). */
 static void embed(const struct pes_workspace *workspace, const struct pes_batch *batch,
@@ -128,9 +126,7 @@ static void run_blocks(const struct pes_workspace *workspace, const struct pes_b
     }
 }
 
-/* --- output
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- output ------------------------------------------------------------------------------------------- */
 
 /* pooled[B][C] = mean over the positions that count; 0 where there is none. */
 static void pool(const struct pes_workspace *workspace, const struct pes_batch *batch, const real *x)

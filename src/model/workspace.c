@@ -51,8 +51,7 @@ static struct plan make_plan(const struct pes_model_config *config, int B, bool 
     return plan;
 }
 
-/* --- per layer
- * ---------------------------------------------------------------------------------------------------- */
+/* --- per layer ---------------------------------------------------------------------------------------- */
 
 /* Transposes that forward reads; in training also what backward reads and the gradients of expanded weights.
  */
@@ -140,8 +139,7 @@ static void carve_layers(struct carver *carver, const struct plan *plan, struct 
     workspace->last = x;
 }
 
-/* --- the rest
- * ----------------------------------------------------------------------------------------------------- */
+/* --- the rest ----------------------------------------------------------------------------------------- */
 
 /* Columns of a head's rows at their widest: a zeroed frequency takes four columns instead of two. */
 static size_t expanded_width(const struct plan *plan)
@@ -278,7 +276,8 @@ enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool 
     CHECK(B >= 1);
     struct plan plan = make_plan(config, B, training);
     struct carver carver = {0};
-    carver.base = pes_arena_take(arena, 1, pes_workspace_bytes(config, B, training));
+    size_t bytes = pes_workspace_bytes(config, B, training);
+    carver.base = pes_arena_take(arena, 1, bytes);
     if (!carver.base) return PES_MEMORY;
     struct pes_workspace *created = carve(&carver, 1, sizeof *created);
     created->model = model;
@@ -287,6 +286,7 @@ enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool 
     created->threads = pes_kernels_threads();
     created->training = training;
     carve_all(&carver, &plan, created);
+    CHECK(carver.used == bytes);
     if (plan.sizes.pairs) {
         struct pes_position_site site = pes_model_site(config);
         config->position->rotation(&site, config->shape.T, plan.sizes.pairs, created->rotation_q,

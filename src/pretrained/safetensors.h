@@ -14,6 +14,9 @@ struct pes_mapping {
 enum pes_status pes_mapping_open(const char *path, struct pes_mapping *mapping);
 void pes_mapping_close(struct pes_mapping *mapping);
 
+/* What a config.json beside the weights would say, if their file says it itself (GGUF); else NULL. */
+const json_t *pes_weights_config(const struct pes_weights *weights);
+
 /* Parses and validates the header; tensors (in offset order) and names live in the arena and point into the
  * mapping.  *metadata is NULL or an object that the caller gives back with json_decref. */
 enum pes_status pes_safetensors_parse(const char *path, const struct pes_mapping *mapping,

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "safetensors.h"
+#include "gguf.h"
 
 #define INDEX_NAME  "model.safetensors.index.json"
 #define SINGLE_NAME "model.safetensors"
@@ -24,6 +24,7 @@ struct pes_weights {
     size_t count;
     struct pes_weight *tensors; /* sorted by name */
     json_t *metadata;
+    json_t *config; /* a GGUF file's own */
 };
 
 enum pes_status pes_mapping_open(const char *path, struct pes_mapping *mapping)
@@ -73,6 +74,18 @@ static enum pes_status open_single(struct pes_weights *weights, const char *path
     weights->mappings = pes_arena_take(weights->arena, 1, sizeof *weights->mappings);
     if (!weights->mappings) return PES_MEMORY;
     TRY(open_file(weights, path, &weights->tensors, &weights->count, &weights->metadata));
+    qsort(weights->tensors, weights->count, sizeof *weights->tensors, by_name);
+    return PES_OK;
+}
+
+static enum pes_status open_gguf(struct pes_weights *weights, const char *path)
+{
+    weights->mappings = pes_arena_take(weights->arena, 1, sizeof *weights->mappings);
+    if (!weights->mappings) return PES_MEMORY;
+    TRY(pes_mapping_open(path, &weights->mappings[0]));
+    weights->num_mappings = 1;
+    TRY(gguf_parse(path, &weights->mappings[0], weights->arena, &weights->tensors, &weights->count,
+                   &weights->config));
     qsort(weights->tensors, weights->count, sizeof *weights->tensors, by_name);
     return PES_OK;
 }
@@ -192,6 +205,7 @@ static enum pes_status open_path(struct pes_weights *weights, const char *path)
     const char *slash = strrchr(path, '/');
     weights->folder = slash ? pes_arena_printf(weights->arena, "%.*s", (int)(slash - path), path) : ".";
     if (!copy || !weights->folder) return PES_MEMORY;
+    if (ends_with(path, ".gguf")) return open_gguf(weights, copy);
     return ends_with(path, ".json") ? open_index(weights, copy) : open_single(weights, copy);
 }
 
@@ -215,6 +229,7 @@ void pes_weights_close(struct pes_weights *weights)
     for (size_t i = 0; i < weights->num_mappings; i++)
         pes_mapping_close(&weights->mappings[i]);
     json_decref(weights->metadata);
+    json_decref(weights->config);
     pes_arena_destroy(weights->arena);
     pes_free(weights);
 }
@@ -241,6 +256,11 @@ const char *pes_weights_folder(const struct pes_weights *weights)
     return weights->folder;
 }
 
+const json_t *pes_weights_config(const struct pes_weights *weights)
+{
+    return weights->config;
+}
+
 const char *pes_weights_metadata(const struct pes_weights *weights, const char *key)
 {
     return json_string_value(json_object_get(weights->metadata, key));
@@ -265,9 +285,29 @@ double pes_weight_from_bf16(uint16_t bits)
     return (double)value;
 }
 
+/* Any part of a tensor in blocks. */
+static void read_blocks(const struct pes_weight *weight, uint64_t first, uint64_t count, double *out)
+{
+    size_t elements, bytes;
+    double block[256];
+    CHECK(gguf_block_size(weight->packing, &elements, &bytes) && elements <= PES_COUNT(block));
+    while (count) {
+        uint64_t inside = first % elements, used = PES_MIN(elements - inside, count);
+        gguf_block_read(weight->packing, weight->data + first / elements * bytes, block);
+        memcpy(out, block + inside, used * sizeof *out);
+        first += used;
+        out += used;
+        count -= used;
+    }
+}
+
 enum pes_status pes_weight_read(const struct pes_weight *weight, uint64_t first, uint64_t count, double *out)
 {
     CHECK(first <= weight->count && count <= weight->count - first);
+    if (weight->packing) {
+        read_blocks(weight, first, count, out);
+        return PES_OK;
+    }
     const unsigned char *data = weight->data;
     switch (weight->dtype) {
     case PES_DTYPE_F64:

@@ -49,14 +49,15 @@ enum pes_status pes_run_rehearse(const struct run *run)
     const struct pes_sweep *sweep = run->sweep;
     uint8_t *status = pes_allocate(sweep->num_trials, 1);
     if (!status) return PES_MEMORY;
-    size_t foreign = 0, wanted = 0;
+    size_t foreign = 0, mine = 0, wanted = 0;
     bool exists = access(run->output_path, F_OK) == 0;
     enum pes_status result = exists ? look_up(run, status, &foreign) : PES_OK;
     double seconds = 0;
     size_t memory = 0;
     for (size_t t = 0; result == PES_OK && t < sweep->num_trials; t++) {
         struct pes_cost cost;
-        if (!pes_run_wants(run->options->retry, status[t])) continue;
+        mine += run->mine[t];
+        if (!run->mine[t] || !pes_run_wants(run->options->retry, status[t])) continue;
         result = pes_sweep_cost(sweep, &sweep->trials[t], &cost);
         seconds += cost.seconds;
         memory = PES_MAX(memory, cost.memory_bytes);
@@ -66,7 +67,7 @@ enum pes_status pes_run_rehearse(const struct run *run)
     TRY(result);
     printf(
         "%s: %zu of %zu trials to train, about %.3g rank-seconds, on %d rank%s x %d thread%s on %d node%s\n",
-        sweep->name, wanted, sweep->num_trials, seconds, pes_comm_size(), pes_comm_size() == 1 ? "" : "s",
+        sweep->name, wanted, mine, seconds, pes_comm_size(), pes_comm_size() == 1 ? "" : "s",
         run->options->threads, run->options->threads == 1 ? "" : "s", pes_comm_num_nodes(),
         pes_comm_num_nodes() == 1 ? "" : "s");
     if (foreign)

@@ -53,19 +53,22 @@ void pes_event_trial_started(const struct run *run, size_t trial, int rank)
                    run->sweep->trials[trial].label, "key", run->sweep->trials[trial].key, "rank", rank));
 }
 
-void pes_event_trial_ended(const struct run *run, size_t trial, int rank,
-                           const struct pes_train_result *result, const struct run_tally *tally)
+void pes_event_trial_ended(const struct run *run, int rank, const struct report *report,
+                           const struct run_tally *tally)
 {
+    size_t trial = (size_t)report->trial;
     const struct pes_trial *details = &run->sweep->trials[trial];
+    const struct pes_train_result *result = &report->result;
     if (result->outcome != PES_OUTCOME_DONE)
         pes_log_warning("trial %zu (%s) %s at step %lld: %s", trial, details->label,
                         pes_outcome_name(result->outcome), (long long)result->steps, result->message);
     send("trial_ended",
-         json_pack("{s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:I, s:f, s:f, s:I, s:I}", "trial", (json_int_t)trial,
-                   "label", details->label, "key", details->key, "rank", rank, "outcome",
+         json_pack("{s:I, s:s, s:s, s:i, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:I, s:I}", "trial",
+                   (json_int_t)trial, "label", details->label, "key", details->key, "rank", rank, "outcome",
                    pes_outcome_name(result->outcome), "reason", pes_reason_name(result->reason), "message",
-                   any_text(result->message), "steps", (json_int_t)result->steps, "train_seconds",
-                   result->train_seconds, "measure_seconds", result->measure_seconds, "ended",
+                   any_text(result->message), "first_step", (json_int_t)report->first_step, "steps",
+                   (json_int_t)result->steps, "train_seconds", result->train_seconds, "measure_seconds",
+                   result->measure_seconds, "ended",
                    (json_int_t)(tally->done + tally->failed + tally->diverged), "to_train",
                    (json_int_t)tally->wanted));
 }
@@ -95,8 +98,7 @@ static const char *duration(double seconds, char text[32])
     return text;
 }
 
-void pes_event_progress(const struct run_tally *tally, int running, double seconds, double idle_share,
-                        double time_left)
+void pes_progress_show(const struct run_tally *tally, const struct run_progress *progress)
 {
     size_t ended = tally->done + tally->failed + tally->diverged;
     struct pes_text line = {0};
@@ -104,16 +106,23 @@ void pes_event_progress(const struct run_tally *tally, int running, double secon
     pes_text_append(&line, "%zu/%zu trials", ended, tally->wanted);
     if (tally->failed) pes_text_append(&line, ", %zu failed", tally->failed);
     if (tally->diverged) pes_text_append(&line, ", %zu diverged", tally->diverged);
-    pes_text_append(&line, ", %d running", running);
-    if (ended && seconds > 0) {
-        double per_minute = 60 * (double)ended / seconds;
+    pes_text_append(&line, ", %d running", progress->running);
+    if (ended && progress->seconds > 0) {
+        double per_minute = 60 * (double)ended / progress->seconds;
         pes_text_append(&line, per_minute < 1 ? ", %.1f/h" : ", %.1f/min",
                         per_minute < 1 ? 60 * per_minute : per_minute);
     }
-    pes_text_append(&line, ", idle %.0f %%, %s left", 100 * idle_share, duration(time_left, left));
+    pes_text_append(&line, ", idle %.0f %%, %s left", 100 * progress->idle_share,
+                    duration(progress->seconds_left, left));
     pes_log_progress(pes_text_get(&line));
     pes_text_destroy(&line);
-    send("progress", json_pack("{s:I, s:I, s:i, s:f, s:f, s:f}", "ended", (json_int_t)ended, "to_train",
-                               (json_int_t)tally->wanted, "running", running, "seconds", seconds,
-                               "idle_share", idle_share, "seconds_left", time_left));
+}
+
+void pes_event_progress(const struct run_tally *tally, const struct run_progress *progress)
+{
+    send("progress",
+         json_pack("{s:I, s:I, s:i, s:f, s:f, s:f}", "ended",
+                   (json_int_t)(tally->done + tally->failed + tally->diverged), "to_train",
+                   (json_int_t)tally->wanted, "running", progress->running, "seconds", progress->seconds,
+                   "idle_share", progress->idle_share, "seconds_left", progress->seconds_left));
 }

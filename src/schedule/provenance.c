@@ -76,6 +76,7 @@ static json_t *command_line(int argc, char **argv)
 {
     json_t *list = json_array();
     size_t used = 0;
+    json_array_append_new(list, json_string("pesweep"));
     for (int i = 0; i < argc; i++) {
         used += strlen(argv[i]);
         json_t *word = used <= MAX_COMMAND_BYTES ? json_string(argv[i]) : NULL;
@@ -102,6 +103,35 @@ static json_t *time_now(void)
     struct tm utc;
     if (gmtime_r(&seconds, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
     return json_string(text);
+}
+
+/* The earlier value if it is one text and another one than now. */
+static const char *changed(json_t *run, const char *key, const char *now)
+{
+    const char *then = json_string_value(json_object_get(run, key));
+    return then && strcmp(then, now) != 0 ? then : NULL;
+}
+
+void pes_run_compare_machines(const struct run *run)
+{
+    struct pes_reader *reader = NULL;
+    if (pes_reader_open(run->output_path, &reader) != PES_OK) return;
+    bool told = false;
+    for (size_t r = 0; r < pes_reader_num_runs(reader) && !told; r++) {
+        const char *text = pes_reader_run(reader, r);
+        json_t *earlier = text ? json_loads(text, 0, NULL) : NULL;
+        const char *isa = changed(earlier, "isa", pes_kernels_isa()),
+                   *core = changed(earlier, "blas_core", pes_blas_core());
+        told = isa || core;
+        if (told)
+            pes_log_warning(
+                "an earlier start used %s and BLAS kernels %s, this one %s and %s: trials differ in their "
+                "last bits (provenance/run tells which start made which)",
+                isa ? isa : pes_kernels_isa(), core ? core : pes_blas_core(), pes_kernels_isa(),
+                pes_blas_core());
+        json_decref(earlier);
+    }
+    pes_reader_close(reader);
 }
 
 char *pes_run_describe(const struct run *run)

@@ -34,9 +34,9 @@ static enum pes_status agree_on_program(const struct pes_run_options *options)
 {
     TRY(pes_comm_agree(pes_build(), strlen(pes_build()), "different builds of pesweep"));
     char text[256];
-    snprintf(text, sizeof text, "%d %d %.17g %.17g %d %d %d %s", options->threads,
+    snprintf(text, sizeof text, "%d %d %.17g %.17g %d %d %d %d %d %s", options->threads,
              options->dedicated_scheduler, options->time_limit, options->checkpoint_every,
-             (int)options->retry, options->writer, options->dry_run,
+             (int)options->retry, options->part, options->num_parts, options->writer, options->dry_run,
              sizeof(real) == sizeof(double) ? "double" : "float");
     TRY(pes_comm_agree(text, strlen(text), "the options of pesweep run"));
     const char *output = options->output_path ? options->output_path : "";
@@ -56,6 +56,14 @@ static enum pes_status load_sweep(struct run *run)
 
     run->arena = pes_arena_create();
     enum pes_status status = run->arena ? pes_train_layout(run->sweep, run->arena, &run->layout) : PES_MEMORY;
+    if (status == PES_OK && options->check) status = options->check(run->sweep, run->layout);
+    if (status == PES_OK) {
+        int num_parts = options->num_parts;
+        run->mine = pes_arena_take(run->arena, run->sweep->num_trials, sizeof *run->mine);
+        status = run->mine ? pes_run_split(run->sweep, num_parts ? options->part : 1, PES_MAX(num_parts, 1),
+                                           run->mine)
+                           : PES_MEMORY;
+    }
     if (status == PES_OK) {
         run->row_bytes = pes_allocate(RUN_ROW_MESSAGE_BYTES(run), 1);
         run->row = (struct pes_row){run->layout, run->row_bytes + sizeof(struct report)};
@@ -81,9 +89,9 @@ static void choose_writer(struct run *run)
 /* The clock at which trials are left, from the option or from SLURM, as seen by rank 0 and started now. */
 static void set_deadline(struct run *run)
 {
-    double left =
-        run->options->time_limit > 0 ? run->options->time_limit - (pes_clock() - run->start) : INFINITY;
-    if (run->options->time_limit <= 0 && pes_comm_rank() == 0) left = pes_limit_of_job();
+    double limit = run->options->time_limit,
+           left = limit > 0 ? run->options->started + limit - pes_clock() : INFINITY;
+    if (limit <= 0 && pes_comm_rank() == 0) left = pes_limit_of_job();
     pes_comm_broadcast(&left, sizeof left);
     run->deadline = isinf(left) ? INFINITY : pes_clock() + left - pes_limit_margin(left);
 }
@@ -92,6 +100,7 @@ static enum pes_status open_store(struct run *run)
 {
     TRY(pes_comm_worst(pes_comm_rank() == 0 ? pes_store_prepare(run->output_path, run->sweep, run->layout)
                                             : PES_OK));
+    if (pes_comm_rank() == 0) pes_run_compare_machines(run);
     enum pes_status status =
         pes_store_open(run->output_path, run->sweep, run->layout, run->writer, &run->store);
     status = pes_comm_worst(status);
@@ -103,8 +112,9 @@ static enum pes_status open_store(struct run *run)
     return PES_OK;
 }
 
+/* Of the trials that are this run's. */
 struct count {
-    size_t wanted, finished, failed;
+    size_t all, wanted, finished, failed;
 };
 
 /* Rank 0: what there is to do.  wanted[num_trials]. */
@@ -116,8 +126,10 @@ static enum pes_status read_status(const struct run *run, bool *wanted, struct c
     enum pes_status result = pes_store_read_status(run->store, status, status + num_trials);
     *count = (struct count){0};
     for (size_t t = 0; result == PES_OK && t < num_trials; t++) {
+        if (!run->mine[t]) continue;
         bool wants = pes_run_wants(run->options->retry, status[t]);
         if (wanted) wanted[t] = wants;
+        count->all++;
         count->wanted += wants;
         count->finished += status[t] == PES_OUTCOME_DONE || status[t] == PES_OUTCOME_DIVERGED;
         count->failed += status[t] == PES_OUTCOME_FAILED;
@@ -129,26 +141,25 @@ static enum pes_status read_status(const struct run *run, bool *wanted, struct c
 /* What the file says now decides how the run ended. */
 static enum pes_status judge(const struct run *run, const struct run_tally *tally)
 {
-    size_t num_trials = run->sweep->num_trials;
     struct count count;
     TRY(read_status(run, NULL, &count));
-    size_t left = num_trials - count.finished - count.failed;
+    size_t left = count.all - count.finished - count.failed;
     if (tally->stop == STOP_OUTPUT)
         return pes_fail(
             PES_IO,
             "a trial's row could not be written: %s (%zu of %zu trials are finished; the same command goes "
             "on from there)",
-            tally->output_error, count.finished, num_trials);
+            tally->output_error, count.finished, count.all);
     if (tally->stop != STOP_NONE || left > 0) {
         char cause[64] = "by the time limit";
         if (tally->stop == STOP_SIGNAL) snprintf(cause, sizeof cause, "by signal %d", tally->signal_number);
         return pes_fail(PES_STOPPED,
                         "stopped %s: %zu of %zu trials are finished; run the same command again to go on",
-                        cause, count.finished, num_trials);
+                        cause, count.finished, count.all);
     }
     if (count.failed)
         return pes_fail(PES_SOME_FAILED, "%zu of %zu trials failed; pesweep status %s tells why",
-                        count.failed, num_trials, run->output_path);
+                        count.failed, count.all, run->output_path);
     return PES_OK;
 }
 
@@ -181,7 +192,7 @@ static enum pes_status train_all(struct run *run, const bool *wanted, struct cou
         if (!description || pes_store_write_run(run->store, &number, description) != PES_OK)
             pes_log_warning("this start isn't noted in the results file: %s", pes_error_message());
         pes_log_info("%s: %zu of %zu trials to train on %d rank%s x %d thread%s, results in %s",
-                     run->sweep->name, count.wanted, run->sweep->num_trials, pes_comm_size(),
+                     run->sweep->name, count.wanted, count.all, pes_comm_size(),
                      pes_comm_size() == 1 ? "" : "s", run->options->threads,
                      run->options->threads == 1 ? "" : "s", run->output_path);
         pes_event_run_started(run, description, count.wanted, count.finished);
@@ -206,8 +217,7 @@ static enum pes_status train_all(struct run *run, const bool *wanted, struct cou
             if (pes_store_write_run(run->store, &number, ending) != PES_OK)
                 pes_log_warning("the end of this start isn't noted in the results file: %s",
                                 pes_error_message());
-            else if (status != PES_OK)
-                pes_fail(status, "%s", message);
+            if (status != PES_OK) pes_fail(status, "%s", message);
         }
         pes_log_info("%zu done, %zu diverged, %zu failed in %.1f s, idle share %.1f %%", tally->done,
                      tally->diverged, tally->failed, seconds, 100 * idle);
@@ -235,7 +245,7 @@ static enum pes_status run_opened(struct run *run)
         if (root) pes_log_info("%s: nothing left to train in %s", run->sweep->name, run->output_path);
         if (count.failed)
             status = pes_fail(PES_SOME_FAILED, "%zu of %zu trials failed; pesweep status %s tells why",
-                              count.failed, run->sweep->num_trials, run->output_path);
+                              count.failed, count.all, run->output_path);
         status = pes_comm_worst(status);
     } else if (status == PES_OK) {
         status = train_all(run, wanted, count);
@@ -278,6 +288,7 @@ static enum pes_status run_prepared(struct run *run)
     char message[1024];
     snprintf(message, sizeof message, "%s", pes_error_message());
     if (root) tidy(run);
+    pes_comm_barrier();
     enum pes_status closed = pes_comm_worst(pes_store_close(run->store));
     pes_log_close();
     if (closed != PES_OK && (status == PES_OK || status == PES_SOME_FAILED)) return closed;
@@ -286,7 +297,7 @@ static enum pes_status run_prepared(struct run *run)
 
 enum pes_status pes_schedule_run(const struct pes_run_options *options)
 {
-    struct run run = {.options = options, .start = pes_clock(), .deadline = INFINITY};
+    struct run run = {.options = options, .deadline = INFINITY};
     char speaker[300];
     snprintf(speaker, sizeof speaker, "rank %d on %s", pes_comm_rank(), pes_comm_host());
     if (pes_comm_size() > 1 && pes_comm_rank() > 0) pes_log_set_speaker(speaker);

@@ -31,8 +31,9 @@ struct report {
     int32_t signal_number; /* LEAVING because of STOP_SIGNAL */
     int32_t unused;
     uint64_t trial;
-    double fraction; /* PROGRESS: share of the steps done */
-    double seconds;  /* ENDED, STOPPED: of this part of the trial, writing included */
+    double fraction;    /* PROGRESS: share of the steps done */
+    int64_t first_step; /* ENDED: where a checkpoint let it go on; 0 = from the start */
+    double seconds;     /* ENDED, STOPPED: of this part of the trial, writing included */
     struct pes_train_result result;
 };
 
@@ -50,6 +51,7 @@ struct worker {
     enum stop_cause stop;                             /* STOP_NONE = go on */
     double last_look, last_progress, next_checkpoint; /* pes_clock */
     double busy_seconds;
+    int64_t first_step; /* of the trial in hand */
     bool checkpoint_warned;
 };
 
@@ -59,11 +61,12 @@ struct run {
     struct pes_sweep *sweep;
     struct pes_arena *arena;
     struct pes_layout *layout;
+    bool *mine; /* [num_trials] whether this run is to train the trial: see part.c */
     struct pes_store *store;
     enum pes_writer writer;
     struct pes_row row;       /* of the trial in hand */
     unsigned char *row_bytes; /* a report with its row behind it: what RUN_TAG_ROW carries */
-    double start, deadline;   /* pes_clock; trials are left at the deadline, infinity = none */
+    double deadline;          /* pes_clock at which trials are left; infinity = never */
     struct worker worker;
     struct scheduler *scheduler; /* rank 0; NULL elsewhere */
 };
@@ -98,6 +101,9 @@ const struct run_tally *pes_scheduler_tally(const struct scheduler *scheduler);
 /* provenance.c.  Collective: what is known of this start, as one JSON text on rank 0 (NULL elsewhere, or
  * without memory), which the caller frees.  Warns if ranks differ in what the bits of results depend on. */
 char *pes_run_describe(const struct run *run);
+/* Rank 0, between prepare and open: warns if earlier starts used other kernels, so that one file mixes bits.
+ */
+void pes_run_compare_machines(const struct run *run);
 /* Rank 0: the same text with how it ended; the caller frees it.  NULL: no memory. */
 char *pes_run_describe_end(const char *start, const struct run_tally *tally, double seconds,
                            double idle_share, enum pes_status status);
@@ -105,15 +111,24 @@ char *pes_run_describe_end(const char *start, const struct run_tally *tally, dou
 /* events.c, on rank 0: lines for people, JSON events for programs. */
 void pes_event_run_started(const struct run *run, const char *description, size_t wanted, size_t finished);
 void pes_event_trial_started(const struct run *run, size_t trial, int rank);
-void pes_event_trial_ended(const struct run *run, size_t trial, int rank,
-                           const struct pes_train_result *result, const struct run_tally *tally);
+void pes_event_trial_ended(const struct run *run, int rank, const struct report *report,
+                           const struct run_tally *tally);
 void pes_event_run_ended(enum pes_status status, const struct run_tally *tally, double seconds,
                          double idle_share);
-void pes_event_progress(const struct run_tally *tally, int running, double seconds, double idle_share,
-                        double time_left);
+
+struct run_progress {
+    int running;
+    double seconds, idle_share, seconds_left;
+};
+void pes_progress_show(const struct run_tally *tally, const struct run_progress *progress);
+void pes_event_progress(const struct run_tally *tally, const struct run_progress *progress);
 
 /* dry_run.c, on rank 0: what a run would do, on standard output. */
 enum pes_status pes_run_rehearse(const struct run *run);
+
+/* part.c: mine[num_trials] = whether a trial belongs to part `part` of 1..num_parts.  Every trial belongs to
+ * one, and the parts' sizes differ by one at most. */
+enum pes_status pes_run_split(const struct pes_sweep *sweep, int part, int num_parts, bool *mine);
 
 /* Which trials are to be trained, given their status. */
 bool pes_run_wants(enum pes_retry retry, uint8_t status);

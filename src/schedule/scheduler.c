@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pesweep/comm.h"
 #include "pesweep/log.h"
@@ -13,8 +14,9 @@
 
 #define OFFER_SECONDS 0.05 /* between two looks at ranks that are about to be free */
 #define WAIT_SECONDS  0.05
-#define START_STEPS   2   /* a trial is started only if it can make this many steps before the limit */
-#define START_SECONDS 0.5 /* and has this long to set itself up */
+#define EVENT_SECONDS 10.0 /* between two progress events for programs */
+#define START_STEPS   2    /* a trial is started only if it can make this many steps before the limit */
+#define START_SECONDS 0.5  /* and has this long to set itself up */
 
 struct peer {
     double started;  /* pes_clock; of the trial it trains */
@@ -28,21 +30,36 @@ struct scheduler {
     int ranks, num_left;
     bool closed; /* nothing more is started: too close to the limit */
     bool stopping;
-    double start, last_offer;
+    double start, last_offer, last_event;
     unsigned char *message; /* room for a row that another rank sends */
     struct run_tally tally;
 };
+
+/* The kernel ends a node's processes when memory runs out, without a word: better said before. */
+static void warn_about_memory(size_t bytes_per_rank)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+    int nodes = pes_comm_num_nodes(), per_node = (pes_comm_size() + nodes - 1) / nodes;
+    double have = (double)pages * (double)page, want = (double)bytes_per_rank * per_node;
+    if (pages > 0 && page > 0 && want > have)
+        pes_log_warning(
+            "%d ranks on a node may need %.3g GB of memory, and there are %.3g GB: use fewer ranks per node",
+            per_node, want / 1e9, have / 1e9);
+}
 
 struct scheduler *pes_scheduler_create(struct run *run, const bool *wanted)
 {
     const struct pes_sweep *sweep = run->sweep;
     struct scheduler *scheduler = pes_allocate(1, sizeof *scheduler);
     double *seconds = pes_allocate(sweep->num_trials, sizeof *seconds);
+    size_t memory = 0;
     bool ok = scheduler && seconds;
     for (size_t t = 0; ok && t < sweep->num_trials; t++) {
         struct pes_cost cost;
         ok = pes_sweep_cost(sweep, &sweep->trials[t], &cost) == PES_OK;
+        if (!ok) break;
         seconds[t] = cost.seconds;
+        if (wanted[t]) memory = PES_MAX(memory, cost.memory_bytes + run->layout->row_bytes);
     }
     if (ok) {
         scheduler->ranks = pes_comm_size();
@@ -59,8 +76,9 @@ struct scheduler *pes_scheduler_create(struct run *run, const bool *wanted)
         pes_scheduler_destroy(scheduler);
         return NULL;
     }
+    warn_about_memory(memory);
     scheduler->tally.wanted = pes_policy_pending(scheduler->policy);
-    scheduler->start = pes_clock();
+    scheduler->start = scheduler->last_event = pes_clock();
     return scheduler;
 }
 
@@ -144,7 +162,7 @@ static void ended(struct run *run, int rank, const struct report *report)
     tally->done += done;
     tally->diverged += result->outcome == PES_OUTCOME_DIVERGED;
     tally->failed += result->outcome == PES_OUTCOME_FAILED;
-    pes_event_trial_ended(run, trial, rank, result, tally);
+    pes_event_trial_ended(run, rank, report, tally);
     if (result->reason == PES_REASON_OUTPUT) {
         /* The next row would fare no better, and hours would go into it first. */
         snprintf(tally->output_error, sizeof tally->output_error, "%s", result->message);
@@ -214,14 +232,20 @@ static void take_row(struct run *run, int rank, size_t bytes)
 static void show_progress(struct run *run, double now)
 {
     struct scheduler *scheduler = run->scheduler;
-    if (!pes_log_progress_wanted()) return;
+    bool event = now - scheduler->last_event >= EVENT_SECONDS;
+    if (!event && !pes_log_progress_wanted()) return;
+    if (event) scheduler->last_event = now;
     double busy = 0, elapsed = now - scheduler->start;
     for (int r = 0; r < scheduler->ranks; r++)
         busy +=
             scheduler->peer[r].busy_sum + (scheduler->peer[r].running ? now - scheduler->peer[r].started : 0);
     double idle = elapsed > 0 ? 1 - busy / (elapsed * pes_policy_num_training(scheduler->policy)) : 0;
-    pes_event_progress(&scheduler->tally, pes_policy_num_busy(scheduler->policy), elapsed, PES_MAX(idle, 0),
-                       pes_policy_time_left(scheduler->policy, now));
+    struct run_progress progress = {.running = pes_policy_num_busy(scheduler->policy),
+                                    .seconds = elapsed,
+                                    .idle_share = PES_MAX(idle, 0),
+                                    .seconds_left = pes_policy_time_left(scheduler->policy, now)};
+    pes_progress_show(&scheduler->tally, &progress);
+    if (event) pes_event_progress(&scheduler->tally, &progress);
 }
 
 void pes_scheduler_serve(struct run *run)

@@ -9,8 +9,9 @@
 #include "pesweep/log.h"
 #include "run.h"
 
-#define LOOK_SECONDS     1e-3 /* between two looks for messages while training */
-#define PROGRESS_SECONDS 1.0
+#define LOOK_SECONDS     5e-3 /* between two looks for messages while training; a look may yield the core */
+#define PROGRESS_SECONDS 1.0  /* between two reports of progress; longer where many ranks report */
+#define PROGRESS_RANKS   1000 /* reports a second that rank 0 takes in without noticing */
 #define IDLE_SECONDS     0.05 /* longest sleep between two looks at the clock and for signals */
 #define SAVE_SHARE       0.05 /* of the time at most goes into checkpoints */
 
@@ -74,7 +75,7 @@ static enum pes_tick tick(void *context, int64_t step, int64_t steps)
     look(run);
     worker->last_look = pes_clock();
     if (worker->stop != STOP_NONE) return PES_TICK_STOP;
-    if (now - worker->last_progress >= PROGRESS_SECONDS) {
+    if (now - worker->last_progress >= PES_MAX(PROGRESS_SECONDS, (double)pes_comm_size() / PROGRESS_RANKS)) {
         worker->last_progress = now;
         report(run, &(struct report){.kind = REPORT_PROGRESS,
                                      .trial = worker->trial,
@@ -105,7 +106,10 @@ static bool resume(void *context, struct pes_train_state *state)
     struct run *run = context;
     const struct pes_trial *trial = &run->sweep->trials[run->worker.trial];
     bool found = false;
-    if (pes_checkpoint_load(run->output_path, trial->key, state, &found) == PES_OK) return found;
+    if (pes_checkpoint_load(run->output_path, trial->key, state, &found) == PES_OK) {
+        if (found) run->worker.first_step = state->step;
+        return found;
+    }
     pes_log_warning("trial %zu (%s) starts again from step 0: %s", run->worker.trial, trial->label,
                     pes_error_message());
     return false;
@@ -142,6 +146,7 @@ static void train(struct run *run, size_t trial)
     struct worker *worker = &run->worker;
     double start = pes_clock();
     worker->trial = trial;
+    worker->first_step = 0;
     worker->last_look = worker->last_progress = start;
     worker->next_checkpoint = start + run->options->checkpoint_every;
     worker->checkpoint_warned = false;
@@ -164,6 +169,7 @@ static void train(struct run *run, size_t trial)
         };
         snprintf(ended.result.message, sizeof ended.result.message, "%s", pes_error_message());
     }
+    ended.first_step = worker->first_step;
     ended.seconds = pes_clock() - start;
     if (ended.kind == REPORT_STOPPED)
         report(run, &ended);

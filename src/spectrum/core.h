@@ -26,8 +26,8 @@ void pes_form_fold(size_t n, size_t C, const double *rows, const double *gain, b
 
 enum pes_status pes_core_build(const struct pes_form *form, struct pes_arena *arena, struct pes_core *core);
 
-/* The eigenvalues' order, every ratio, spectral_radius and, if wanted, eigenvector_condition of `out`, scaled
- * as the core is.  out->eigenvalues[2n] belongs to the caller; other fields are left alone. */
+/* The eigenvalues in order, every ratio, spectral_radius and, if wanted, eigenvector_condition of `out`,
+ * scaled as the core is.  out->eigenvalues[2n] belongs to the caller; other fields are left alone. */
 enum pes_status pes_core_measure(const struct pes_core *core, bool with_condition, struct pes_arena *arena,
                                  struct pes_content *out);
 

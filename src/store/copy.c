@@ -271,12 +271,12 @@ enum pes_status store_copy(const char *target, const struct pes_sweep *sweep, co
     char final[PATH_MAX], part[PATH_MAX];
     TRY(store_resolve(final, target));
     TRY(store_name(part, final, ".part"));
-    TRY(store_check_room(final, pes_store_file_bytes(sweep, layout)));
     struct pes_arena *arena = pes_arena_create();
     if (!arena) return PES_MEMORY;
     struct file_table *table;
     *num_damaged = 0;
     enum pes_status status = store_table_create(sweep, layout, arena, &table);
+    if (status == PES_OK) status = store_check_room(final, store_table_bytes(table, arena));
     if (status == PES_OK) status = store_create(part, table);
     if (status == PES_OK) {
         if (num_sources) {

@@ -103,6 +103,8 @@ static const char *group_comment(const char *name)
 {
     static const char *const comments[][2] = {
         {"trials", "one row per trained model: what was swept, how it ended, final metrics"},
+        {"models", "one row per checkpoint that was read: where it lies and what it is"},
+        {"behaviours", "what the heads of these checkpoints attend to on random tokens that repeat"},
         {"curves", "what was measured while training"},
         {"spectra", "spectra of every head's raw query-key form, final weights"},
         {"spectra_folded", "the same with the norm's gain folded in and centred"},
@@ -180,10 +182,12 @@ static bool put_flags(hid_t id, enum column column)
            hdf_put_text(id, "flag_meanings", names);
 }
 
-static bool put_attributes(hid_t id, const struct dataset *dataset)
+static bool put_attributes(hid_t id, const struct dataset *dataset, const struct pes_sweep *sweep)
 {
     bool ok = hdf_put_text(id, "long_name", dataset->help);
     if (dataset->unit[0]) ok = ok && hdf_put_text(id, "units", dataset->unit);
+    if (dataset->content == CONTENT_AXIS)
+        ok = ok && hdf_put_text(id, "swept_key", sweep->axes[dataset->which].path);
     if (dataset->element == ELEMENT_BOOL) ok = ok && hdf_put_text(id, "dtype", "bool");
     if (dataset->element == ELEMENT_CHAR) ok = ok && hdf_put_text(id, "_Encoding", "utf-8");
     if (dataset->content == CONTENT_COLUMN &&
@@ -240,7 +244,7 @@ static enum pes_status create_dataset(struct creation *creation, const struct da
     ok = ok && id >= 0;
     for (int d = 0; d < dataset->rank && ok; d++)
         ok = H5DSattach_scale(id, group->scales[dataset->axes[d]], (unsigned)d) >= 0;
-    ok = ok && put_attributes(id, dataset);
+    ok = ok && put_attributes(id, dataset, table->sweep);
     enum pes_status status = ok ? PES_OK : failed(creation, dataset->name);
     if (status == PES_OK && dataset->content > CONTENT_COLUMN) status = write_content(creation, dataset, id);
     hdf_close(&type);
@@ -252,18 +256,18 @@ static enum pes_status create_dataset(struct creation *creation, const struct da
 
 /* --- the file --- */
 
-static bool put_root_attributes(hid_t file, const struct pes_sweep *sweep)
+static bool put_root_attributes(hid_t file, const struct file_table *table)
 {
     int32_t version = PES_SCHEMA_VERSION;
-    return hdf_put_text(file, "format", STORE_FORMAT) &&
+    return hdf_put_text(file, "format", table->format ? table->format : STORE_FORMAT) &&
            hdf_put_number(file, "schema_version", ELEMENT_I32, &version) &&
-           hdf_put_text(file, "sweep", sweep->name);
+           hdf_put_text(file, "sweep", table->sweep->name);
 }
 
 static enum pes_status create_all(struct creation *creation)
 {
     const struct file_table *table = creation->table;
-    if (!put_root_attributes(creation->file, table->sweep)) return failed(creation, "attributes");
+    if (!put_root_attributes(creation->file, table)) return failed(creation, "attributes");
     for (size_t d = 0; d < table->num_datasets; d++)
         TRY(create_dataset(creation, &table->datasets[d]));
     struct group *provenance;

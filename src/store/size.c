@@ -21,26 +21,30 @@ static uint64_t text_bytes(const struct file_table *table, const struct dataset 
     return (uint64_t)(bytes / (double)looked * (double)num);
 }
 
+uint64_t store_table_bytes(const struct file_table *table, struct pes_arena *arena)
+{
+    uint64_t bytes = FILE_BYTES;
+    const char *previous = "";
+    for (size_t d = 0; d < table->num_datasets; d++) {
+        const struct dataset *dataset = &table->datasets[d];
+        bytes += DATASET_BYTES;
+        if (dataset->element == ELEMENT_TEXT)
+            bytes += text_bytes(table, dataset, arena);
+        else
+            bytes += (uint64_t)store_num_elements(table, dataset) * hdf_element_bytes(dataset->element);
+        if (strcmp(previous, dataset->group)) bytes += 8 * (uint64_t)table->size[AXIS_TRIAL]; /* its scale */
+        previous = dataset->group;
+    }
+    return bytes;
+}
+
 uint64_t pes_store_file_bytes(const struct pes_sweep *sweep, const struct pes_layout *layout)
 {
     struct pes_arena *arena = pes_arena_create();
     struct file_table *table;
     uint64_t bytes = 0;
-    if (arena && store_table_create(sweep, layout, arena, &table) == PES_OK) {
-        bytes = FILE_BYTES;
-        const char *previous = "";
-        for (size_t d = 0; d < table->num_datasets; d++) {
-            const struct dataset *dataset = &table->datasets[d];
-            bytes += DATASET_BYTES;
-            if (dataset->element == ELEMENT_TEXT)
-                bytes += text_bytes(table, dataset, arena);
-            else
-                bytes += (uint64_t)store_num_elements(table, dataset) * hdf_element_bytes(dataset->element);
-            if (strcmp(previous, dataset->group))
-                bytes += 8 * (uint64_t)table->size[AXIS_TRIAL]; /* its scale */
-            previous = dataset->group;
-        }
-    }
+    if (arena && store_table_create(sweep, layout, arena, &table) == PES_OK)
+        bytes = store_table_bytes(table, arena);
     pes_arena_destroy(arena);
     return bytes;
 }

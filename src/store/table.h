@@ -15,7 +15,8 @@
     X(MESSAGE_TEXT, "message_length", "byte of a text")                                                      \
     X(VARIABLE, "variable", "result variable of a trial, in the order of the checksum")                      \
     X(TENSOR, "tensor", "tensor of a parameter set")                                                         \
-    X(TENSOR_AXIS, "tensor_axis", "axis of a tensor, slowest first")
+    X(TENSOR_AXIS, "tensor_axis", "axis of a tensor, slowest first")                                         \
+    X(MODEL, "model", "checkpoint that was read")
 
 enum axis {
     AXIS_LAST_OF_LAYOUT = PES_NUM_DIMENSIONS - 1,
@@ -109,6 +110,7 @@ struct tensor_row {
 };
 
 struct file_table {
+    const char *format; /* the root's attribute; NULL = a results file's */
     const struct pes_sweep *sweep;
     const struct pes_layout *layout;
     size_t size[NUM_AXES];
@@ -133,6 +135,9 @@ enum pes_status store_list_tensors(const struct pes_sweep *sweep, struct pes_are
 /* Elements of a dataset, and of one entry along its slowest axis. */
 size_t store_num_elements(const struct file_table *table, const struct dataset *dataset);
 size_t store_entry_elements(const struct file_table *table, const struct dataset *dataset);
+
+/* Bytes of a file with these datasets: exact for the numbers, within a few per cent for the rest. */
+uint64_t store_table_bytes(const struct file_table *table, struct pes_arena *arena);
 
 /* The lines "path=value\n" of every value that applies under blocks ("task.", ..., ended by NULL), in path
  * order; the arena owns the text.  NULL: no memory. */

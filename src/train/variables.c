@@ -8,7 +8,7 @@
 /* clang-format off */
 #define AT_EVALUATION 1, {PES_DIM_EVALUATION}
 #define ONE 0, {0}
-static const struct pes_variable variables[] = {
+const struct pes_variable pes_train_variables[] = {
     {"trials", "test_accuracy", PES_F64, ONE, "",
      "share of scored labels of the whole test set that the trained model gives the largest logit"},
     {"trials", "test_loss", PES_F64, ONE, "nat", "mean -log p(label) over all labels of the test set"},
@@ -113,7 +113,7 @@ enum pes_status pes_train_layout(const struct pes_sweep *sweep, struct pes_arena
     pes_arena_destroy(scratch);
     TRY(status);
 
-    const struct pes_variable *arrays[64] = {variables};
+    const struct pes_variable *arrays[64] = {pes_train_variables};
     size_t count = 1;
     for (size_t i = 0; pes_measures[i]; i++) {
         if (!pes_measures[i]->wanted(sweep->settings)) continue;

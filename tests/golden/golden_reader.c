@@ -117,7 +117,8 @@ const char *golden_text(const struct golden_file *file, const char *group, const
     return mutable->text;
 }
 
-size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values, size_t most)
+size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values,
+                   size_t most)
 {
     hid_t attribute = open_attribute(file, group, name), space = H5Aget_space(attribute);
     hssize_t count = H5Sget_simple_extent_npoints(space);
@@ -147,7 +148,8 @@ static bool exists(const struct golden_file *file, const char *path)
     return H5Lexists(file->id, part, H5P_DEFAULT) > 0;
 }
 
-bool golden_read(const struct golden_file *file, const char *group, const char *name, struct golden_array *array)
+bool golden_read(const struct golden_file *file, const char *group, const char *name,
+                 struct golden_array *array)
 {
     char path[512];
     join(path, group, name);

@@ -26,10 +26,12 @@ double golden_real(const struct golden_file *file, const char *group, const char
 bool golden_bool(const struct golden_file *file, const char *group, const char *name);
 /* Valid until the next call. */
 const char *golden_text(const struct golden_file *file, const char *group, const char *name);
-size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values, size_t most);
+size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values,
+                   size_t most);
 
 /* Numeric dataset <group>/<path> as doubles; false if there is none.  golden_free afterwards. */
-bool golden_read(const struct golden_file *file, const char *group, const char *path, struct golden_array *array);
+bool golden_read(const struct golden_file *file, const char *group, const char *path,
+                 struct golden_array *array);
 void golden_free(struct golden_array *array);
 
 /* Names of the datasets directly under <group>/<path>, sorted; dots in names are part of them. */

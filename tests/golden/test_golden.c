@@ -45,8 +45,7 @@ struct check {
     int failures;
 };
 
-/* --- comparing
- * ------------------------------------------------------------------------------------------------------ */
+/* --- comparing ---------------------------------------------------------------------------------------- */
 
 static void report(struct check *check, const char *name, double error, double allowed)
 {
@@ -89,9 +88,7 @@ static double largest(const double *x, size_t n)
     return most;
 }
 
-/* --- passes
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- passes ------------------------------------------------------------------------------------------- */
 
 static void *take(const struct check *check, size_t count, size_t size)
 {
@@ -124,8 +121,7 @@ static double differentiate(const struct check *check, const real *parameters)
     return loss.sum / (double)loss.count + pes_model_finish(model, check->training, check->gradient);
 }
 
-/* --- measures
- * ------------------------------------------------------------------------------------------------------- */
+/* --- measures ----------------------------------------------------------------------------------------- */
 
 static void check_values(struct check *check)
 {
@@ -354,8 +350,7 @@ static int check_group(const struct golden_file *file, const char *group, struct
                                                   check.evaluation, &golden->batch);
 }
 
-/* --- command line
- * --------------------------------------------------------------------------------------------------- */
+/* --- command line ------------------------------------------------------------------------------------- */
 
 static bool is_gap(int argc, char **argv, const char *group)
 {

@@ -29,7 +29,7 @@ on() {
     local ranks=$1
     shift
     if [ "$ranks" != 0 ]; then set -- "$MPIRUN" -n "$ranks" "$@"; fi
-    exec ${limit:-} "$@"
+    exec ${patience:-} "$@"
 }
 
 # expect CODE [on N] COMMAND...: its output is kept in ./out, shown if the code is another one.  Two minutes at most.
@@ -37,7 +37,7 @@ expect() {
     local code=$1 got
     shift
     if [ "$1" != on ]; then set -- on 0 "$@"; fi
-    (limit="timeout --kill-after=5 120" && "$@") > out 2>&1
+    (patience="timeout --kill-after=5 120" && "$@") > out 2>&1
     got=$?
     if [ $got != "$code" ]; then
         fail "'$*' gave $got, not $code:"
@@ -61,10 +61,9 @@ same() {
 
 # ranks_of PATTERN: process numbers of the ranks whose command line holds PATTERN (never mpirun or a shell).
 ranks_of() {
-    local dir
-    for dir in /proc/[0-9]*; do
-        [ "$(readlink "$dir/exe" 2> /dev/null)" = "$(readlink -f "$PESWEEP")" ] || continue
-        tr '\0' ' ' < "$dir/cmdline" 2> /dev/null | grep -qF -- "$1" && echo "${dir#/proc/}"
+    local pid
+    for pid in $(pgrep -x "$(basename "$PESWEEP")"); do
+        grep -qsF -- "$1" "/proc/$pid/cmdline" && echo "$pid"
     done
 }
 
@@ -80,20 +79,23 @@ wait_for() {
 
 # ended FILE COUNT: at least COUNT trials have ended according to the log.
 ended() {
-    [ "$(grep -c '"event":"trial_ended"' "$1.log" 2> /dev/null)" -ge "$2" ]
+    local count
+    count=$(grep -cs '"event":"trial_ended"' "$1.log")
+    [ "${count:-0}" -ge "$2" ]
 }
 
-# sweep FILE STEPS [GRID-LINE...]: a small sweep; by default four trials of different length.
+# sweep FILE STEPS [GRID-LINE...]: a small sweep; by default four trials of different length.  weights=none leaves them
+# out of the results, model=... is another model.
 sweep() {
     local file=$1 steps=$2
     shift 2
     {
         echo "name: ${file%.yaml}"
         echo "task: {kind: relative_distance, vocab: 32, between: 6, side: 3, samples: 400, test_fraction: 0.3}"
-        echo "model: {layers: 2, d_model: 32, heads: 2, d_ff: 64}"
+        echo "model: {${model:-layers: 2, d_model: 32, heads: 2, d_ff: 64}}"
         echo "train: {steps: $steps, batch: 32, dropout: 0.1}"
         echo "measure: {checkpoints: 3, evaluate_every: 50}"
-        echo "store: {weights: final}"
+        echo "store: {weights: ${weights:-final}}"
         echo "grid:"
         if [ $# = 0 ]; then set -- "pe: [nope, rope]" "seed: 0..1"; fi
         printf '  %s\n' "$@"

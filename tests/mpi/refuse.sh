@@ -31,6 +31,11 @@ sed 's/steps: /stepz: /' one.yaml > wrong.yaml
 expect 2 on 3 "$PESWEEP" run wrong.yaml -o a.h5
 [ "$(grep -c 'stepz' out)" = 1 ] || { fail "the error is told more than once, or not at all:"; cat out; }
 expect 2 on 2 "$PESWEEP" run missing.yaml -o a.h5
+# A claim about what won't be measured is refused by plan and by run alike.
+cp one.yaml claim.yaml
+echo 'claims: [{name: c, metric: final.test_acuracy, axis: pe, better: rope, than: nope}]' >> claim.yaml
+expect 2 "$PESWEEP" plan claim.yaml && said "claim.yaml:10:" && said "did you mean test_accuracy"
+expect 2 on 2 "$PESWEEP" run claim.yaml -o a.h5 && said "did you mean test_accuracy"
 expect 2 "$PESWEEP" run one.yaml --time-limit soon
 expect 2 "$PESWEEP" run one.yaml --time_limit 10
 said "--time-limit"

@@ -20,6 +20,7 @@ stop() {
     said "run the same command again"
     ls "$name.h5.ckpt"/*.h5 > /dev/null 2>&1 || fail "$name: nothing was saved"
     expect 0 on 2 "$PESWEEP" run long.yaml -o "$name.h5" && same whole.h5 "$name.h5"
+    grep -q '"first_step":[1-9]' "$name.h5.log" || fail "$name: the saved trials were trained from the start"
     [ ! -e "$name.h5.ckpt" ] || fail "$name: checkpoints were left behind"
 }
 started() { grep -qs '"event":"trial_started"' "$1.log"; }
@@ -37,6 +38,15 @@ stop terms 2 term_to_ranks
 stop alone 0 term_to_program
 # A shell's background job ignores INT, and the program puts its own handler in place of that.
 stop interrupt 0 int_to_program
+
+# mpirun answers TERM with a second or two of grace and its own exit code.
+on 2 "$PESWEEP" run long.yaml -o graced.h5 > out 2>&1 &
+launcher=$!
+wait_for 60 started graced.h5
+sleep 0.2
+kill -TERM $launcher
+wait $launcher && fail "mpirun says that all is well after TERM"
+expect 0 on 2 "$PESWEEP" run long.yaml -o graced.h5 && same whole.h5 graced.h5
 
 # Our own clock: parts shorter than the sweep, as many as it takes, none much longer than the limit.
 limit=$((2 + whole / 3))

@@ -48,6 +48,7 @@ def check_h5py():
     with h5py.File(path, "r") as file:
         trials = file["trials"]
         assert list(trials["pe"].asstr()) == ["nope", "nope", "learned", "learned", "rope", "rope"]
+        assert trials["pe"].attrs["swept_key"].decode() == "model.pe" and "swept_key" not in trials["steps"].attrs
         assert list(trials["seed"]) == [0, 1] * 3 and trials["seed"].dtype == np.int64
         assert list(trials["status"]) == [0, 2, 0, 0, 4, 1] and trials["status"].dtype == np.uint8
         assert trials["status"].attrs["flag_meanings"].decode() == "pending running done failed diverged"

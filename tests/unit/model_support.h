@@ -202,7 +202,7 @@ static inline double support_differentiate(struct support *s, int B, bool traini
     memset(s->gradient, 0, s->count * sizeof(real));
     pes_model_prepare(s->model, s->training, s->parameters, NULL);
     for (int first = 0; first < s->batch.B; first += B) {
-        struct pes_batch part = support_slice(s, first, B);
+        struct pes_batch part = support_slice(s, first, PES_MIN(B, s->batch.B - first));
         struct pes_pass pass = {.gradient = s->gradient,
                                 .scale = 1 / (double)s->labels,
                                 .training = training,

@@ -91,8 +91,7 @@ static void tasks_about_the_next_token_need_a_causal_mask(void **state)
     pes_arena_destroy(arena);
 }
 
-/* --- what follows from a configuration
- * ------------------------------------------------------------------------------ */
+/* --- what follows from a configuration ---------------------------------------------------------------- */
 
 static void parameters_and_operations_are_those_of_a_hand_count(void **state)
 {
@@ -169,9 +168,7 @@ static void lack_of_memory_is_reported_wherever_it_strikes(void **state)
     support_free(&s);
 }
 
-/* --- starts
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- starts ------------------------------------------------------------------------------------------- */
 
 static real *start(struct support *s, uint64_t seed)
 {

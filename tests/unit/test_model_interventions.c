@@ -3,8 +3,7 @@
 
 static const double tolerance = sizeof(real) == sizeof(double) ? 1e-12 : 1e-5;
 
-/* --- scores of layer 0 from the definitions
- * ------------------------------------------------------------------------- */
+/* --- scores of layer 0 from the definitions ----------------------------------------------------------- */
 
 struct reading {
     struct pes_head head;
@@ -204,8 +203,7 @@ static void the_part_that_a_constraint_leaves_is_the_whole(void **state)
     }
 }
 
-/* --- ablation
- * ------------------------------------------------------------------------------------------------------- */
+/* --- ablation ----------------------------------------------------------------------------------------- */
 
 static void set(struct support *s, const char *name, double first, double step)
 {
@@ -271,8 +269,7 @@ static void every_ablation_changes_the_logits_and_is_undone_by_the_next_prepare(
     }
 }
 
-/* --- content scores
- * ------------------------------------------------------------------------------------------------- */
+/* --- content scores ----------------------------------------------------------------------------------- */
 
 static void content_scores_are_scores_without_the_positional_coupling(void **state)
 {

@@ -25,9 +25,7 @@ static void assert_near(const real *a, const real *b, size_t n, double allowed)
         support_assert_near((double)a[i], (double)b[i], allowed * scale);
 }
 
-/* --- sums
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- sums --------------------------------------------------------------------------------------------- */
 
 static void the_partition_into_micro_batches_does_not_matter_even_with_dropout(void **state)
 {
@@ -132,8 +130,7 @@ static void scored_positions_are_counted_beside_all_labels(void **state)
     support_free(&s);
 }
 
-/* --- the same numbers by other ways
- * --------------------------------------------------------------------------------- */
+/* --- the same numbers by other ways ------------------------------------------------------------------- */
 
 static void training_and_evaluation_workspaces_agree_bit_for_bit(void **state)
 {
@@ -225,9 +222,7 @@ static void dropout_is_a_function_of_seed_and_step(void **state)
     support_free(&s);
 }
 
-/* --- masks
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- masks -------------------------------------------------------------------------------------------- */
 
 static void causal_models_do_not_see_later_tokens(void **state)
 {

@@ -10,8 +10,7 @@ static struct pes_shape shape_of(int T, int C, int H, bool causal)
     return (struct pes_shape){.T = T, .C = C, .H = H, .L = 1, .V = 2, .classes = 2, .causal = causal};
 }
 
-/* --- added to the embedding
- * ----------------------------------------------------------------------------------------- */
+/* --- added to the embedding --------------------------------------------------------------------------- */
 
 static void sinusoids_work_for_odd_and_even_widths(void **state)
 {
@@ -48,9 +47,7 @@ static void learned_positions_read_their_rows_and_shorter_sequences_the_first_of
     support_free(&s);
 }
 
-/* --- rotation
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- rotation ----------------------------------------------------------------------------------------- */
 
 /* x rotated to a position by the kernel's convention. */
 static void rotate(const real *table, int pairs, int position, const double *x, double *out)
@@ -206,9 +203,7 @@ static void xpos_scores_shrink_with_the_distance(void **state)
     support_free(&s);
 }
 
-/* --- biases
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- biases ------------------------------------------------------------------------------------------- */
 
 static double slope_of(const struct support *s, int head)
 {
@@ -416,6 +411,8 @@ static void shaw_compares_the_query_with_the_vector_of_the_clipped_offset(void *
     static const double expected[] = {1.5, 1.5, 3.5, 5.5};
     for (int j = 0; j < 4; j++)
         support_assert_near((double)bias[j * 4 + 2], expected[j], 0);
+    for (int j = 1; j < 4; j++) /* query 0 = (1, 0): all keys after it share the last vector */
+        support_assert_near((double)bias[j * 4], 2.5, 0);
     support_free(&s);
 }
 

@@ -154,6 +154,22 @@ static void the_last_trial_isnt_put_behind_a_busy_rank(void **state)
     pes_policy_destroy(policy);
 }
 
+static void the_last_trial_is_left_to_the_rank_that_will_be_free_first(void **state)
+{
+    (void)state;
+    const double seconds[] = {100, 95, 10};
+    struct pes_policy *policy = pes_policy_create(seconds, NULL, 3, 2, false);
+    assert_non_null(policy);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(pes_policy_offer(policy, r, 0), r);
+        pes_policy_started(policy, r, (size_t)r, 0);
+    }
+    /* Both are about to be free, rank 1 first. */
+    assert_true(pes_policy_offer(policy, 0, 94) == PES_NO_TRIAL);
+    assert_int_equal(pes_policy_offer(policy, 1, 94), 2);
+    pes_policy_destroy(policy);
+}
+
 static void a_rank_holds_its_next_trial_before_it_ends_the_present_one(void **state)
 {
     (void)state;
@@ -275,6 +291,7 @@ int main(void)
         cmocka_unit_test(only_idle_ranks_wait_for_a_message),
         cmocka_unit_test(random_sweeps_end_within_five_percent_of_list_scheduling),
         cmocka_unit_test(the_last_trial_isnt_put_behind_a_busy_rank),
+        cmocka_unit_test(the_last_trial_is_left_to_the_rank_that_will_be_free_first),
         cmocka_unit_test(a_rank_holds_its_next_trial_before_it_ends_the_present_one),
         cmocka_unit_test(short_trials_are_held_from_the_start),
         cmocka_unit_test(unwanted_trials_are_never_given),

@@ -241,6 +241,32 @@ static void every_family_stops_when_told(void **state)
     }
 }
 
+/* Heads wide enough to need more than one block of the arena. */
+static void every_lack_of_memory_ends_a_family(void **state)
+{
+    struct fixture *f = *state;
+    enum pes_status (*const families[])(const struct pes_measurement *, const struct pes_head_source *) = {
+        pes_spectrum_run_content, pes_spectrum_run_phase, pes_spectrum_run_composition};
+    for (int layer = 0; layer < L; layer++)
+        for (int h = 0; h < H; h++)
+            f->heads[layer][h] = random_head(f->arena, D, 600, 3);
+    f->m.final = true;
+    for (size_t i = 0; i < PES_COUNT(families); i++)
+        for (long n = 1;; n++) {
+            struct pes_arena *arena = pes_arena_create();
+            assert_non_null(arena);
+            f->m.arena = arena;
+            (void)pes_allocate_fail_after(n);
+            enum pes_status status = families[i](&f->m, &f->source);
+            bool failed = pes_allocate_fail_after(0) >= n;
+            assert_int_equal(status, failed ? PES_MEMORY : PES_OK);
+            pes_arena_destroy(arena);
+            if (!failed) break;
+            assert_true(n < 1000);
+        }
+    f->m.arena = f->arena;
+}
+
 static void broken_heads_leave_flags_and_no_numbers(void **state)
 {
     struct fixture *f = *state;
@@ -379,6 +405,7 @@ int main(void)
         TEST(composition_stands_below_the_diagonal_of_layers),
         TEST(copying_is_stored_where_outputs_are_tokens),
         TEST(every_family_stops_when_told),
+        TEST(every_lack_of_memory_ends_a_family),
         TEST(broken_heads_leave_flags_and_no_numbers),
         TEST(the_kernel_of_alibi_is_its_slope_times_the_distance),
         TEST(the_kernel_of_rope_is_the_mean_cosine),

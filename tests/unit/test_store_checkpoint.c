@@ -143,6 +143,15 @@ static void a_checkpoint_of_another_layout_model_or_trial_is_refused(void **unus
     assert_ok(pes_checkpoint_save(path, key, &saved));
     assert_unusable(path, key, &wide, "number of parameters");
     assert_unusable(path, key, &padded, "another layout");
+    /* Rows of the same length whose variables stand in another order. */
+    const struct pes_variable first[] = {fixture_variables[0], fixture_variables[1], {.name = NULL}};
+    const struct pes_variable *arrays[] = {fixture_variables + 2, first};
+    struct pes_layout *turned;
+    assert_ok(pes_layout_create(f.layout->size, arrays, 2, f.arena, &turned));
+    assert_int_equal(turned->row_bytes, f.layout->row_bytes);
+    struct pes_train_state other_order = new_state(turned, PARAMETERS);
+    assert_unusable(path, key, &other_order, "another layout");
+    free_state(&other_order);
     char from[512];
     snprintf(from, sizeof from, "%s", path_of(path, key));
     assert_int_equal(rename(from, path_of(path, other)), 0);

@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "pesweep/log.h"
+
 #include "../../src/store/create.h"
 #include "../../src/store/files.h"
 
@@ -37,7 +39,9 @@ static void every_allocation_may_fail_while_a_file_is_made_and_read(void **state
     (void)state;
     struct fixture f = setup(SIX_TRIALS), more = setup(NINE_TRIALS);
     bool done = false;
-    for (long n = 1; !done; n++) {
+    assert_ok(pes_log_open(NULL, true, false));
+    /* The first ones one by one, the many alike ones later in steps. */
+    for (long n = 1; !done; n += 1 + n / 12) {
         unlink(in_folder("memory.h5"));
         pes_allocate_fail_after(n);
         struct pes_store *store = NULL;
@@ -57,14 +61,15 @@ static void every_allocation_may_fail_while_a_file_is_made_and_read(void **state
             status = pes_reader_open(in_folder("memory.h5"), &reader);
         }
         const struct pes_sweep *sweep = status == PES_OK ? pes_reader_sweep(reader) : NULL;
-        pes_allocate_fail_after(0);
+        done = pes_allocate_fail_after(0) < n; /* it came to its end without a failure */
         if (status == PES_OK) pes_reader_close(reader);
-        done = sweep != NULL;
+        assert_true(!done || (sweep && n > 50));
         if (status != PES_OK && status != PES_MEMORY) fail_msg("allocation %ld: %s", n, pes_error_message());
         assert_false(exists(in_folder("memory.h5.part")));
         assert_false(exists(in_folder("memory.h5.lock")));
         assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
     }
+    pes_log_close();
     teardown(&f);
     teardown(&more);
 }
@@ -124,6 +129,33 @@ static void a_row_that_cannot_be_written_leaves_the_trial_unfinished(void **stat
     assert_ok(pes_reader_open(in_folder("full.h5"), &reader));
     assert_int_equal(pes_reader_status(reader)[2], PES_OUTCOME_PENDING);
     assert_row(reader, 0, f.sweep->trials[0].key, 4);
+    pes_reader_close(reader);
+    teardown(&f);
+}
+
+static int replace_a_trial(void)
+{
+    struct fixture f = setup(SIX_TRIALS);
+    struct pes_store *store = open_store(in_folder("replaced.h5"), &f);
+    struct pes_row row = new_row(f.layout);
+    fill_row(&row, "another row", 4);
+    struct pes_train_result result = {.outcome = PES_OUTCOME_DONE, .steps = 10};
+    return pes_store_write_trial(store, 2, &row, &result, 0) == PES_IO ? 0 : 1;
+}
+
+static void a_finished_row_that_is_half_replaced_is_no_longer_believed(void **state)
+{
+    (void)state;
+    struct fixture f = setup(SIX_TRIALS);
+    make_file(in_folder("replaced.h5"), &f, 0, 6);
+    assert_int_equal(with_file_limit(48000, replace_a_trial), 0);
+    struct pes_reader *reader;
+    assert_ok(pes_reader_open(in_folder("replaced.h5"), &reader));
+    static const uint8_t expected[6] = {2, 2, 1, 2, 2, 2};
+    assert_memory_equal(pes_reader_status(reader), expected, 6);
+    uint64_t stored, computed;
+    assert_ok(pes_reader_checksum(reader, 2, &stored, &computed));
+    assert_true(stored != computed);
     pes_reader_close(reader);
     teardown(&f);
 }
@@ -237,6 +269,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail_while_a_file_is_made_and_read),
         cmocka_unit_test(a_file_that_cannot_be_completed_is_not_left_behind),
         cmocka_unit_test(a_row_that_cannot_be_written_leaves_the_trial_unfinished),
+        cmocka_unit_test(a_finished_row_that_is_half_replaced_is_no_longer_believed),
         cmocka_unit_test(a_file_larger_than_the_room_there_is_is_refused_at_once),
         cmocka_unit_test(a_message_is_cut_between_characters_and_never_breaks_utf_8),
         cmocka_unit_test(a_sweep_file_in_utf_16_is_kept_as_utf_8),

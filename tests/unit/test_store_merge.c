@@ -223,6 +223,50 @@ static void a_file_with_all_trials_lends_its_own_text(void **state)
     teardown(&all);
 }
 
+static void a_trial_of_defaults_alone_can_be_named_too(void **state)
+{
+    (void)state;
+    struct fixture a = setup("name: plain\n" BLOCKS),
+                   b = setup("name: plain\n" BLOCKS "grid: {pe: [rope]}\n");
+    make_file(in_folder("plain.h5"), &a, 0, 1);
+    make_file(in_folder("rope.h5"), &b, 0, 1);
+    struct pes_merge merge;
+    assert_ok(merge_two(in_folder("plain.h5"), in_folder("rope.h5"), in_folder("two.h5"), &merge));
+    assert_int_equal(merge.num_finished, 2);
+    teardown(&a);
+    teardown(&b);
+}
+
+static void with_too_many_starts_those_that_trials_refer_to_are_kept(void **state)
+{
+    (void)state;
+    struct fixture f = setup(SIX_TRIALS);
+    const char *paths[] = {in_folder("often1.h5"), in_folder("often2.h5")};
+    for (int i = 0; i < 2; i++)
+        for (int start = 0; start < 40; start++) {
+            struct pes_store *store = open_store(paths[i], &f);
+            int number = -1;
+            char json[48];
+            snprintf(json, sizeof json, "{\"file\": %d, \"start\": %d}", i, start);
+            assert_ok(pes_store_write_run(store, &number, json));
+            if (start == 17) finish(store, &f, (size_t)i, PES_OUTCOME_DONE);
+            if (start == 30) finish(store, &f, (size_t)i + 2, PES_OUTCOME_DONE);
+            assert_ok(pes_store_close(store));
+        }
+    struct pes_merge merge;
+    assert_ok(merge_two(paths[0], paths[1], in_folder("often.h5"), &merge));
+    struct pes_reader *reader = reader_of(in_folder("often.h5"));
+    assert_int_equal(pes_reader_num_runs(reader), 4);
+    double *runs;
+    size_t count;
+    assert_ok(pes_reader_variable(reader, "provenance", "run", &runs, &count));
+    assert_string_equal(pes_reader_run(reader, (size_t)runs[0]), "{\"file\": 0, \"start\": 17}");
+    assert_string_equal(pes_reader_run(reader, (size_t)runs[3]), "{\"file\": 1, \"start\": 30}");
+    free(runs);
+    pes_reader_close(reader);
+    teardown(&f);
+}
+
 static void a_merged_file_is_resumed_by_its_own_sweep(void **state)
 {
     (void)state;
@@ -259,6 +303,8 @@ int main(void)
         cmocka_unit_test(files_measured_differently_are_refused),
         cmocka_unit_test(a_file_that_exists_is_not_replaced),
         cmocka_unit_test(a_file_with_all_trials_lends_its_own_text),
+        cmocka_unit_test(a_trial_of_defaults_alone_can_be_named_too),
+        cmocka_unit_test(with_too_many_starts_those_that_trials_refer_to_are_kept),
         cmocka_unit_test(a_merged_file_is_resumed_by_its_own_sweep),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -531,6 +531,41 @@ static void deposits_are_those_of_the_stored_drops(void **unused)
     close_trained(&t);
 }
 
+/* Every onset has its curve, and is what the curve says; checkpoints of a short run are steps 0, 1, ... */
+static void onsets_are_those_of_the_stored_curves(void **unused)
+{
+    (void)unused;
+    struct trained t =
+        train_one("name: onset\n"
+                  "task: {kind: induction, vocab: 8, length: 16, period: 5, period_min: 3}\n"
+                  "model: {layers: 2, d_model: 32, heads: 2, causal: true, pe: rope}\n"
+                  "train: {steps: 300, batch: 32, lr: 1e-2}\n"
+                  "measure: {checkpoints: 12, evaluate_sequences: 8, nulls: 0, ablate_heads: false}\n",
+                  8);
+    int variables = 0, defined = 0;
+    for (const struct pes_variable *v = pes_measure_onset.variables; v->name; v++) {
+        const char *curve = v->name + strlen("onset_");
+        assert_non_null(pes_layout_find(t.f.layout, "curves", curve));
+        variables++;
+        for (size_t l = 0; l < 2; l++)
+            for (size_t h = 0; h < 2; h++) {
+                double steps[12], values[12];
+                for (size_t c = 0; c < 12; c++) {
+                    steps[c] = get_at(&t.row, "curves", "checkpoint_step", c);
+                    values[c] = pes_row_get(&t.row, "curves", curve, (size_t[]){c, l, h});
+                    assert_true(c ? steps[c] > steps[c - 1] : steps[c] == 0);
+                }
+                assert_true(steps[11] == 300);
+                double onset = pes_row_get(&t.row, "probes", v->name, (size_t[]){l, h});
+                assert_close(onset, pes_probe_onset(steps, values, 12), 1e-9);
+                defined += isfinite(onset);
+            }
+    }
+    assert_int_equal(variables, 8);
+    assert_true(defined > 0);
+    close_trained(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +575,7 @@ int main(void)
         cmocka_unit_test(interventions_do_what_one_whole_pass_says),
         cmocka_unit_test(evaluations_take_some_test_sequences_and_the_last_one_all),
         cmocka_unit_test(deposits_are_those_of_the_stored_drops),
+        cmocka_unit_test(onsets_are_those_of_the_stored_curves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

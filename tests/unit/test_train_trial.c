@@ -310,6 +310,41 @@ static void a_step_without_a_label_is_skipped_and_counted(void **unused)
     fixture_close(&f);
 }
 
+/* AdamW's first update moves every parameter by the rate (bias correction of update 1), also if an empty step
+ * came before it. */
+static void empty_steps_do_not_count_as_updates(void **unused)
+{
+    (void)unused;
+    static const char text[] =
+        "name: empty\n"
+        "task: {kind: count, vocab: 12, words: 6, count: 1, triggers: 3, samples: 40, published: "
+        "true}\n" SMALL_MODEL "train: {steps: 2, batch: 1, lr: 1e-3, schedule: constant, weight_decay: 0}\n"
+        "grid: {data_seed: 0..19}\n"
+        "measure: {evaluate_every: 1, checkpoints: 2, behaviours: false, spectra: false, ablate_heads: "
+        "false}\n";
+    struct fixture f = fixture_open(text);
+    struct pes_row row = fixture_row(&f);
+    struct pes_train_result result;
+    int found = 0;
+    for (size_t t = 0; t < f.sweep->num_trials; t++) {
+        assert_int_equal(train_with(&f, t, NULL, &row, &result), PES_OK);
+        bool empty_first =
+            isnan(get_at(&row, "curves", "train_loss", 1)) && get(&row, "trials", "empty_steps") == 1;
+        if (!empty_first) continue;
+        found++;
+        struct caller first = {.at = 1, .then = PES_TICK_STOP};
+        struct pes_row scratch = fixture_row(&f);
+        assert_int_equal(train_with(&f, t, &first, &scratch, &result), PES_STOPPED);
+        double most = 0;
+        for (size_t i = 0; i < first.saved.num_parameters; i++)
+            most = fmax(most, fabs(get_at(&row, "weights", "values", i) - (double)first.saved.parameters[i]));
+        assert_true(fabs(most / 1e-3 - 1) < 0.01);
+        caller_forget(&first);
+    }
+    assert_true(found > 0);
+    fixture_close(&f);
+}
+
 static void every_failing_allocation_is_an_outcome(void **unused)
 {
     (void)unused;
@@ -413,6 +448,7 @@ int main(void)
         cmocka_unit_test(divergence_is_an_outcome_with_its_step),
         cmocka_unit_test(a_loss_that_is_not_finite_is_divergence),
         cmocka_unit_test(a_step_without_a_label_is_skipped_and_counted),
+        cmocka_unit_test(empty_steps_do_not_count_as_updates),
         cmocka_unit_test(every_failing_allocation_is_an_outcome),
         cmocka_unit_test(data_that_cannot_be_read_are_an_outcome),
         cmocka_unit_test(paired_trials_start_alike),

@@ -1,0 +1,29 @@
+/* heads.h - the file of spectra that `pesweep inspect` writes: a results file's groups and names with one row
+ * per checkpoint instead of one per trial.
+ *
+ * Written by one process, whole or not at all.  Every dataset of the layout has `model` as its slowest
+ * dimension; /models describes the checkpoints, /provenance how the file came about. */
+#ifndef PESWEEP_HEADS_H
+#define PESWEEP_HEADS_H
+
+#include "pesweep/variable.h"
+
+struct pes_heads_model {
+    const char *label, *path, *architecture, *scheme, *notes;
+    int layers, heads, key_heads, width, head_width, value_width;
+    bool causal, inner_norm;
+    double step; /* of training, if the path ends in one ("step512"); NaN if not */
+};
+
+struct pes_heads {
+    size_t num_models;
+    const struct pes_heads_model *models;
+    const struct pes_layout *layout;
+    const unsigned char *rows; /* [num_models][layout->row_bytes] */
+    const char *settings;      /* one JSON text: what was asked for */
+};
+
+/* PES_IO or PES_MEMORY with a message; an older file of this name is replaced at the end. */
+enum pes_status pes_heads_write(const char *path, const struct pes_heads *heads);
+
+#endif

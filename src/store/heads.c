@@ -1,0 +1,179 @@
+/* heads.c - the file of spectra of checkpoints: made as a results file is, then filled by one process. */
+#include "pesweep/heads.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "create.h"
+#include "files.h"
+
+#define FORMAT "pesweep heads"
+
+/* X(name, meaning): one text or number per checkpoint. */
+#define MODEL_TEXTS(X)                                                                                       \
+    X(label, "short name")                                                                                   \
+    X(path, "where it was read")                                                                             \
+    X(architecture, "model_type of its config.json; pesweep for an exported trial")                          \
+    X(scheme, "positional scheme")                                                                           \
+    X(notes, "what is worth knowing about its files")
+#define MODEL_NUMBERS(X)                                                                                     \
+    X(layers, "transformer blocks")                                                                          \
+    X(heads, "query heads of a block")                                                                       \
+    X(key_heads, "key heads of a block")                                                                     \
+    X(width, "of the residual stream")                                                                       \
+    X(head_width, "rows of a head's W_q and W_k")                                                            \
+    X(value_width, "rows of a head's W_v")                                                                   \
+    X(causal, "1: a query sees no later key")                                                                \
+    X(inner_norm, "1: queries or keys are normalised; M is exact up to a positive factor per token")
+
+enum { MOST_OWN = 32 };
+
+static void add_own(struct file_table *table, const char *name, enum element element, int rank,
+                    const char *group, const char *help)
+{
+    static const struct dataset model_row = {
+        .content = CONTENT_COLUMN, .which = NUM_COLUMNS, .axes = {AXIS_MODEL}, .unit = ""};
+    struct dataset *dataset = &table->datasets[table->num_datasets++];
+    *dataset = model_row;
+    dataset->group = group;
+    dataset->name = name;
+    dataset->element = element;
+    dataset->rank = rank;
+    dataset->help = help;
+}
+
+static void add_field(struct file_table *table, size_t which)
+{
+    const struct pes_variable *variable = &table->layout->fields[which].variable;
+    struct dataset *dataset = &table->datasets[table->num_datasets++];
+    *dataset = (struct dataset){
+        .content = CONTENT_FIELD,
+        .which = which,
+        .group = variable->group,
+        .name = variable->name,
+        .element = (enum element)variable->type,
+        .rank = variable->rank + 1,
+        .axes = {AXIS_MODEL},
+        .fill = (double)NAN,
+        .filled = variable->type == PES_F32 || variable->type == PES_F64,
+        .unit = variable->unit,
+        .help = variable->help,
+    };
+    for (int d = 0; d < variable->rank; d++)
+        dataset->axes[d + 1] = (enum axis)variable->dimensions[d];
+}
+
+static enum pes_status make_table(const struct pes_heads *heads, struct pes_arena *arena,
+                                  struct file_table *table)
+{
+    static const struct pes_sweep none = {.name = "inspect"};
+    *table = (struct file_table){.format = FORMAT, .sweep = &none, .layout = heads->layout};
+    table->datasets = pes_arena_take(arena, heads->layout->num_fields + MOST_OWN, sizeof *table->datasets);
+    if (!table->datasets) return PES_MEMORY;
+    for (int d = 0; d < PES_NUM_DIMENSIONS; d++)
+        table->size[d] = heads->layout->size[d];
+    table->size[AXIS_MODEL] = heads->num_models;
+#define X(name, help) add_own(table, #name, ELEMENT_TEXT, 1, "models", help);
+    MODEL_TEXTS(X)
+#undef X
+#define X(name, help) add_own(table, #name, ELEMENT_I32, 1, "models", help);
+    MODEL_NUMBERS(X)
+#undef X
+    add_own(table, "step", ELEMENT_F64, 1, "models",
+            "training step that the path names; NaN if it names none");
+    for (size_t f = 0; f < heads->layout->num_fields; f++)
+        add_field(table, f);
+    add_own(table, "settings", ELEMENT_TEXT, 0, "provenance", "what was asked for, as JSON");
+    return PES_OK;
+}
+
+/* --- values --- */
+
+static bool write_value(hid_t file, const struct dataset *dataset, size_t count, const void *values)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/%s/%s", dataset->group, dataset->name);
+    hid_t id = H5Dopen2(file, path, H5P_DEFAULT);
+    bool ok = id >= 0 && hdf_write(id, dataset->element, 0, count, values);
+    return hdf_close(&id) && ok;
+}
+
+/* What MODEL_TEXTS, MODEL_NUMBERS and step name, by name. */
+static const void *own_values(const struct pes_heads *heads, const struct dataset *dataset,
+                              const char **texts, int32_t *numbers, double *steps)
+{
+    for (size_t m = 0; m < heads->num_models; m++) {
+        const struct pes_heads_model *model = &heads->models[m];
+#define X(field, help)                                                                                       \
+    if (!strcmp(dataset->name, #field)) texts[m] = model->field;
+        MODEL_TEXTS(X)
+#undef X
+#define X(field, help)                                                                                       \
+    if (!strcmp(dataset->name, #field)) numbers[m] = (int32_t)model->field;
+        MODEL_NUMBERS(X)
+#undef X
+        steps[m] = model->step;
+    }
+    if (!strcmp(dataset->name, "settings")) texts[0] = heads->settings;
+    return dataset->element == ELEMENT_TEXT  ? (const void *)texts
+           : dataset->element == ELEMENT_I32 ? (const void *)numbers
+                                             : (const void *)steps;
+}
+
+/* A field of all rows, one after another. */
+static void take_field(const struct pes_heads *heads, const struct pes_field *field, unsigned char *values)
+{
+    size_t bytes = field->count * pes_type_bytes(field->variable.type);
+    for (size_t m = 0; m < heads->num_models; m++)
+        memcpy(values + m * bytes, heads->rows + m * heads->layout->row_bytes + field->offset, bytes);
+}
+
+static enum pes_status fill(const char *path, const struct pes_heads *heads, const struct file_table *table,
+                            struct pes_arena *arena)
+{
+    const char **texts = pes_arena_take(arena, heads->num_models, sizeof *texts);
+    int32_t *numbers = pes_arena_take(arena, heads->num_models, sizeof *numbers);
+    double *steps = pes_arena_take(arena, heads->num_models, sizeof *steps);
+    unsigned char *values = pes_arena_take(arena, heads->num_models, heads->layout->row_bytes);
+    if (!texts || !numbers || !steps || !values) return PES_MEMORY;
+    hid_t access = hdf_access(false), file = access < 0 ? -1 : H5Fopen(path, H5F_ACC_RDWR, access);
+    hdf_close(&access);
+    bool ok = file >= 0;
+    for (size_t d = 0; d < table->num_datasets && ok; d++) {
+        const struct dataset *dataset = &table->datasets[d];
+        size_t count = dataset->rank ? heads->num_models : 1;
+        if (dataset->content == CONTENT_FIELD) {
+            take_field(heads, &heads->layout->fields[dataset->which], values);
+            ok = write_value(file, dataset, count, values);
+        } else {
+            ok = write_value(file, dataset, count, own_values(heads, dataset, texts, numbers, steps));
+        }
+    }
+    enum pes_status status = ok ? PES_OK : hdf_fail(PES_IO, path, "write");
+    if (!ok) store_give_up(path);
+    if (!hdf_close(&file) && status == PES_OK) status = hdf_fail(PES_IO, path, "write");
+    return status;
+}
+
+enum pes_status pes_heads_write(const char *path, const struct pes_heads *heads)
+{
+    char final[PATH_MAX], part[PATH_MAX];
+    TRY(store_resolve(final, path));
+    TRY(store_name(part, final, ".part"));
+    struct pes_arena *arena = pes_arena_create();
+    if (!arena) return PES_MEMORY;
+    struct file_table table;
+    enum pes_status status = make_table(heads, arena, &table);
+    uint64_t bytes = (uint64_t)heads->num_models * heads->layout->row_bytes;
+    if (status == PES_OK) status = store_check_room(final, bytes);
+    if (status == PES_OK) status = store_create(part, &table);
+    if (status == PES_OK) {
+        status = fill(part, heads, &table, arena);
+        if (status == PES_OK) status = store_replace(part, final);
+        if (status != PES_OK) unlink(part);
+    }
+    pes_arena_destroy(arena);
+    return status;
+}

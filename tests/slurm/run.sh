@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# The job scripts on a SLURM cluster of two nodes, made for this test: whole, requeued, out of time, killed, cancelled,
+# wrongly launched, and as an array; the results are those of a run that nobody disturbed.
+for program in munged slurmctld slurmd sbatch srun scontrol; do
+    if ! PATH=$PATH:/usr/sbin:/sbin command -v $program > /dev/null; then
+        echo "SKIPPED: no $program here; jobs/setup.sh slurm brings it"
+        exit 77
+    fi
+done
+if [ "$(id -u)" != 0 ]; then
+    echo "SKIPPED: a SLURM cluster of its own needs root"
+    exit 77
+fi
+PATH=$PATH:/usr/sbin:/sbin
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../mpi/lib.sh"
+. "$here/cluster.sh"
+# Inside jobs the ranks are bound as the job scripts say.
+unset OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_hwloc_base_binding_policy
+trap 'stop_cluster; finish' EXIT
+trap 'failed=1; exit 1' INT TERM
+
+export PESWEEP PESWEEP_HOME=${here%/tests/slurm} SWEEP=$folder/job.yaml
+jobs=$PESWEEP_HOME/jobs
+sweep job.yaml "${STEPS:-1500}"
+OMPI_MCA_rmaps_base_oversubscribe=1 expect 0 on 2 "$PESWEEP" run job.yaml -o whole.h5 || exit
+if ! start_cluster "$folder/cluster"; then
+    fail "the cluster didn't start:"
+    tail -n 5 cluster/*.out cluster/*.log
+    exit
+fi
+
+# submit SCRIPT OPTION...: puts the job's number into $job.  The log of job N is N.out, through all its restarts.
+submit() {
+    local script=$1
+    shift
+    job=$(sbatch --parsable --output="$folder/%j.out" --ntasks=3 --nodes=2 "$@" "$jobs/$script")
+    [ -n "$job" ] || fail "sbatch refused $script $*"
+}
+fact() {
+    local facts
+    facts=$(scontrol --oneliner show job "$1" 2> /dev/null)
+    [[ $facts =~ (^| )$2=([^ ]*) ]] && echo "${BASH_REMATCH[2]}"
+}
+state_is() { [[ " $2 " = *" $(fact "$1" JobState) "* ]]; }
+explain() {
+    fail "$1: job $2 is $(fact "$2" JobState), exit code $(fact "$2" ExitCode)"
+    tail -n 15 "$2.out"
+}
+# ends NAME JOB STATE: within two minutes.
+ends() {
+    wait_for 120 state_is "$2" "COMPLETED FAILED CANCELLED TIMEOUT NODE_FAIL"
+    state_is "$2" "$3" || explain "$1" "$2"
+}
+in_log() { grep -qF -- "$2" "$folder/$1.out" || { fail "job $1 didn't say '$2'"; tail -n 15 "$folder/$1.out"; }; }
+not_in_log() { ! grep -qF -- "$2" "$folder/$1.out" || { fail "job $1 said '$2'"; tail -n 15 "$folder/$1.out"; }; }
+started() { grep -qs '"event":"trial_started"' "$1.log"; }
+waiting_again() { state_is "$1" PENDING && [ "$(fact "$1" Restarts)" = "$2" ]; }
+saved() { ls "$1.ckpt"/*.h5 > /dev/null 2>&1 || fail "$1: nothing was saved"; }
+# SLURM lets a requeued job wait for two minutes, in which its nodes are cleared up and its old credential expires.
+start_again() {
+    wait_for 60 waiting_again "$1" "$2" || { explain "not in the queue again" "$1"; return; }
+    wait_for 30 nodes_ready
+    sleep 3
+    scontrol update JobId="$1" StartTime=now
+    wait_for 60 state_is "$1" "RUNNING COMPLETING COMPLETED FAILED" || explain "not started again" "$1"
+}
+step() { echo "$SECONDS s: $*"; }
+
+for launcher in srun mpirun; do
+    export LAUNCHER=$launcher
+    step "$launcher: undisturbed"
+    export RESULTS=$launcher-whole.h5
+    submit sweep.sbatch --time=12:00:00
+    [ "$(fact "$job" TimeLimit)" = 12:00:00 ] || fail "12:00:00 became $(fact "$job" TimeLimit)"
+    ends "$launcher" "$job" COMPLETED && same whole.h5 $RESULTS
+    in_log "$job" "restart 0, 3 ranks x 1 on node[1-2]"
+
+    step "$launcher: requeued by SLURM, as after a preemption"
+    export RESULTS=$launcher-requeued.h5
+    submit sweep.sbatch
+    wait_for 60 started $RESULTS || explain "no start" "$job"
+    scontrol requeue "$job"
+    wait_for 60 waiting_again "$job" 1
+    saved $RESULTS
+    start_again "$job" 1
+    ends "$launcher requeued" "$job" COMPLETED && same whole.h5 $RESULTS
+    in_log "$job" "restart 1,"
+    not_in_log "$job" "it goes on from its checkpoints" # by itself, while SLURM does so already
+
+    step "$launcher: warned"
+    export RESULTS=$launcher-warned.h5
+    submit sweep.sbatch
+    wait_for 60 started $RESULTS || explain "no start" "$job"
+    scancel --signal=USR1 --batch "$job" # what --signal=B:USR1@120 does in time
+    start_again "$job" 1
+    ends "$launcher warned" "$job" COMPLETED && same whole.h5 $RESULTS
+    in_log "$job" "stopped by signal 10"
+    in_log "$job" "it goes on from its checkpoints"
+
+    step "$launcher: one rank killed"
+    export RESULTS=$launcher-killed.h5
+    submit sweep.sbatch
+    wait_for 60 started $RESULTS || explain "no start" "$job"
+    pids=($(ranks_of $RESULTS))
+    kill -KILL "${pids[${#pids[@]} - 1]}"
+    wait_for 10 state_is "$job" FAILED || explain "10 s after a rank's death" "$job"
+    wait_for 20 no_jobs
+    saved $RESULTS
+    submit sweep.sbatch
+    ends "$launcher after a rank's death" "$job" COMPLETED && same whole.h5 $RESULTS
+
+    step "$launcher: cancelled, and so it stays"
+    export RESULTS=$launcher-cancelled.h5
+    submit sweep.sbatch
+    wait_for 60 started $RESULTS || explain "no start" "$job"
+    scancel "$job"
+    ends "$launcher cancelled" "$job" CANCELLED
+    wait_for 20 no_jobs || explain "a cancelled job came back" "$job"
+    saved $RESULTS
+    submit sweep.sbatch
+    ends "$launcher after a cancellation" "$job" COMPLETED && same whole.h5 $RESULTS
+done
+
+step "a time limit that strikes"
+export LAUNCHER=srun RESULTS=limited.h5
+# The first start of the ranks comes 4 s before the end of a minute, which is SLURM's shortest limit.
+cat > late << 'EOS'
+#!/bin/sh
+if [ "$1" = run ] && [ -n "$SLURM_STEP_NUM_TASKS" ] && [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
+    trap '' USR1
+    left=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%L)
+    sleep $((${left#0:} > 4 ? ${left#0:} - 4 : 0))
+fi
+exec "$REAL_PESWEEP" "$@"
+EOS
+chmod +x late
+REAL_PESWEEP=$PESWEEP PESWEEP=$folder/late submit sweep.sbatch --time=1 --signal=B:USR1@1
+wait_for 100 waiting_again "$job" 1
+scontrol update JobId="$job" TimeLimit=60
+start_again "$job" 1
+ends "limited" "$job" COMPLETED && same whole.h5 $RESULTS
+in_log "$job" "stopped by the time limit"
+in_log "$job" "it goes on from its checkpoints"
+
+step "refusals"
+export RESULTS=refused.h5
+# Without --mpi=pmix every task is alone in its world.
+MPI=none submit sweep.sbatch
+wait_for 30 state_is "$job" FAILED || explain "srun without PMIx" "$job"
+[ "$(fact "$job" ExitCode)" = 2:0 ] || explain "srun without PMIx" "$job"
+in_log "$job" "use srun --mpi=pmix"
+[ "$(grep -c 'use srun --mpi=pmix' "$job.out")" = 1 ] || explain "each task complains" "$job"
+SWEEP='' submit sweep.sbatch
+ends "no sweep" "$job" FAILED
+in_log "$job" "SWEEP isn't set"
+LAUNCHER=prun submit sweep.sbatch
+ends "unknown launcher" "$job" FAILED
+in_log "$job" "allowed: srun, mpirun"
+PESWEEP=/no/such/pesweep submit sweep.sbatch
+ends "no program" "$job" FAILED
+in_log "$job" "PESWEEP: '/no/such/pesweep' doesn't run here"
+PESWEEP_HOME=/ submit sweep.sbatch
+ends "no checkout" "$job" FAILED
+in_log "$job" "set PESWEEP_HOME"
+submit array.sbatch --array=2-3 --ntasks=1 --nodes=1
+wait_for 60 test -s $((job + 1)).out
+wait_for 60 no_jobs
+cat -- $((job)).out $((job + 1)).out > "$job.both.out" 2> /dev/null
+in_log "$job.both" "set PARTS to the number of all"
+[ -z "$(ls -d refused.h5* 2> /dev/null)" ] || fail "a refused job left $(ls -d refused.h5*)"
+
+step "an array, one of its parts warned, and its merge"
+export RESULTS=array.h5
+submit array.sbatch --array=1-3 --ntasks=1 --nodes=1
+array=$job
+submit merge.sbatch --ntasks=1 --nodes=1 --dependency="afterok:$array"
+wait_for 60 started array.h5.parts/1-of-3.h5 || explain "no start" "$array"
+scancel --signal=USR1 --batch "${array}_1"
+part=$(squeue --noheader --array --jobs="${array}_1" --format=%A)
+wait_for 60 waiting_again "${part:-$array}" 1
+wait_for 60 nodes_ready # the other parts have ended by then
+state_is "$job" PENDING || explain "the merge didn't wait for all parts" "$job"
+start_again "${part:-$array}" 1
+ends "merge" "$job" COMPLETED && same whole.h5 array.h5
+in_log "$job" "4 of them finished"
+rm array.h5 array.h5.parts/2-of-3.h5
+expect 75 bash "$jobs/merge.sbatch"
+said "trials are missing"
+PARTS=3 submit array.sbatch --array=2 --ntasks=1 --nodes=1
+wait_for 60 no_jobs
+expect 0 bash "$jobs/merge.sbatch" && same whole.h5 array.h5
+step "end"
