@@ -154,7 +154,12 @@ const char *pes_text_format_real(double value, char buffer[32])
         snprintf(buffer, 32, "%.*e", decimals, value);
     while (strtod(buffer, NULL) != value && ++decimals <= 16);
     int exponent = atoi(strchr(buffer, 'e') + 1);
-    if (exponent >= -4 && exponent < 16) snprintf(buffer, 32, "%.*f", PES_MAX(0, decimals - exponent), value);
+    if (exponent >= -4 && exponent < 16) {
+        char plain[400]; /* any double fits, though these have at most 24 characters */
+        snprintf(plain, sizeof plain, "%.*f", PES_MAX(0, decimals - exponent), value);
+        CHECK(strlen(plain) < 32);
+        strcpy(buffer, plain);
+    }
     return buffer;
 }
 

@@ -147,6 +147,13 @@ const struct pes_command pes_command_analyze = {
         "      --resamples N     bootstrap and Monte-Carlo draws (default: 10000)\n"
         "      --gnuplot PROGRAM what draws the figures (default: gnuplot)\n"
         "      --no-figures      tables, verdicts and page alone\n"
-        "      --json            facts and verdicts as one JSON object\n",
+        "      --json            facts and verdicts as one JSON object\n"
+        "  of a table:\n"
+        "      --value COLUMN    numbers to compare\n"
+        "      --group COLUMN    what makes the groups; several columns parted by commas\n"
+        "      --one GROUP       this group against all others as one\n"
+        "      --within COLUMN   compare, for each value of it, the median percentile of --value\n"
+        "      --by COLUMN       in the members with the largest values of this column\n"
+        "      --top K           how many of them (default: 5)\n",
     .run = run,
 };

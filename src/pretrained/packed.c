@@ -88,10 +88,11 @@ enum pes_status packed_check_layer(const struct pes_pretrained *model, int layer
 }
 
 /* order[e] = which row of the file is row e of the head. */
-static void order_rows(const struct pes_pretrained *model, const struct rotation *rotation, size_t *order)
+static void order_rows(const struct pes_pretrained *model, const struct rotation *rotation, enum part part,
+                       size_t *order)
 {
     size_t D = (size_t)model->about.D, pairs = (size_t)rotation->pairs, half = (size_t)rotation->half;
-    if (!half || model->adjacent) {
+    if (!half || model->adjacent || part == VALUE) {
         for (size_t e = 0; e < D; e++)
             order[e] = e;
         return;
@@ -108,20 +109,22 @@ static void order_rows(const struct pes_pretrained *model, const struct rotation
     CHECK(at == D);
 }
 
-/* out[D, C] in the order of the file. */
+/* out[D, C]: its row e is row first + order[e] of the file's matrix. */
 static enum pes_status read_matrix(const struct pes_pretrained *model, const struct pes_weight *weight,
-                                   size_t first, struct pes_arena *arena, double *out)
+                                   size_t first, const size_t *order, struct pes_arena *arena, double *out)
 {
     size_t D = (size_t)model->about.D, C = (size_t)model->about.C;
-    if (!model->architecture->transposed) return checkpoint_rows(weight, first, D, C, out);
     struct pes_arena_mark mark = pes_arena_mark(arena);
     double *column = pes_arena_take(arena, D, sizeof *column);
     if (!column) return PES_MEMORY;
+    bool transposed = model->architecture->transposed;
     size_t columns = (size_t)weight->shape[1];
-    for (size_t c = 0; c < C; c++) {
+    for (size_t e = 0; e < D && !transposed; e++)
+        TRY(checkpoint_rows(weight, first + order[e], 1, C, out + e * C));
+    for (size_t c = 0; c < C && transposed; c++) {
         TRY(pes_weight_read(weight, c * columns + first, D, column));
         for (size_t e = 0; e < D; e++)
-            out[e * C + c] = column[e];
+            out[e * C + c] = column[order[e]];
     }
     pes_arena_rewind(arena, mark);
     return PES_OK;
@@ -143,23 +146,21 @@ static enum pes_status read_projection(const struct pes_pretrained *model, int l
     out->w = pes_arena_take(arena, D * C, sizeof *out->w);
     out->b = pes_arena_take(arena, D, sizeof *out->b);
     struct pes_arena_mark mark = pes_arena_mark(arena);
-    double *rows = pes_arena_take(arena, D * C, sizeof *rows),
-           *biases = pes_arena_take(arena, D, sizeof *biases);
+    double *biases = pes_arena_take(arena, D, sizeof *biases);
     double *gains = pes_arena_take(arena, D, sizeof *gains);
     size_t *order = pes_arena_take(arena, D, sizeof *order);
-    if (!out->w || !out->b || !rows || !biases || !gains || !order) return PES_MEMORY;
-    TRY(read_matrix(model, weight, first, arena, rows));
+    if (!out->w || !out->b || !biases || !gains || !order) return PES_MEMORY;
     if (bias) TRY(pes_weight_read(bias, first, D, biases));
     if (norm) TRY(pes_weight_read(norm, 0, D, gains));
-    order_rows(model, rotation, order);
+    order_rows(model, rotation, part, order);
+    TRY(read_matrix(model, weight, first, order, arena, out->w));
     size_t turning = part == VALUE || !rotation->half ? 0 : 2 * (size_t)rotation->pairs;
     for (size_t e = 0; e < D; e++) {
-        size_t from = part == VALUE ? e : order[e];
-        double gain = norm ? gains[from] + (model->architecture->norm == NORM_RMS_PLUS_ONE) : 1;
+        double gain = norm ? gains[order[e]] + (model->architecture->norm == NORM_RMS_PLUS_ONE) : 1;
         if (e < turning) gain *= rotation->factor;
-        for (size_t c = 0; c < C; c++)
-            out->w[e * C + c] = gain * rows[from * C + c];
-        out->b[e] = gain * biases[from];
+        for (size_t c = 0; c < C && gain != 1; c++)
+            out->w[e * C + c] *= gain;
+        out->b[e] = gain * biases[order[e]];
     }
     pes_arena_rewind(arena, mark);
     return PES_OK;

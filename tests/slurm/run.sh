@@ -126,11 +126,12 @@ step "a time limit that strikes"
 export LAUNCHER=srun RESULTS=limited.h5
 # The first start of the ranks comes 4 s before the end of a minute, which is SLURM's shortest limit.
 cat > late << 'EOS'
-#!/bin/sh
+#!/usr/bin/env bash
 if [ "$1" = run ] && [ -n "$SLURM_STEP_NUM_TASKS" ] && [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
     trap '' USR1
-    left=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%L)
-    sleep $((${left#0:} > 4 ? ${left#0:} - 4 : 0))
+    IFS=: read -r minutes seconds <<< "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%L)"
+    left=$((60 * 10#$minutes + 10#$seconds))
+    sleep $((left > 4 ? left - 4 : 0))
 fi
 exec "$REAL_PESWEEP" "$@"
 EOS

@@ -158,6 +158,14 @@ static void censored_times_are_compared_by_log_rank(void **state)
     assert_true(v.finding.effect.flags & PES_INTERVAL_AT_LEAST);
     assert_near(v.finding.effect.estimate, 5, 1e-14);
 
+    /* Ranks take what was never reached as later than everything, in a tie. */
+    q.test = PES_CLAIM_MANN_WHITNEY;
+    v = judged(&q);
+    assert_int_equal(v.finding.test, PES_CLAIM_MANN_WHITNEY);
+    assert_int_equal(v.decision, PES_DECISION_SUPPORTED);
+    assert_near(v.p, 2.0 / 252, 1e-14);
+    q.test = PES_CLAIM_PERMUTATION;
+
     /* The ratio of the slow to the fast one: at least 3000/600. */
     struct pes_pair reversed = {"fast", {5, slow, few}, {5, fast, all}};
     q.pairs = &reversed;

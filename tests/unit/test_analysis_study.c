@@ -230,6 +230,34 @@ static void diverged_trials_are_the_worst_and_not_left_out(void **state)
     pes_study_close(study);
 }
 
+/* nope lacks seeds 0 to 2, learned seeds 5 to 7: only seeds 3 and 4 make pairs, and theirs differ by 0.1
+ * exactly. */
+static enum pes_outcome fill_pairs(const struct pes_sweep *sweep, size_t trial, const struct pes_row *row)
+{
+    bool learned = !strcmp(choice(sweep, trial, "model.pe"), "learned");
+    int64_t seed = seed_of(sweep, trial);
+    put_curve(sweep, trial, row, 0.1 * (double)seed + (learned ? 0.1 : 0), 400);
+    return (learned ? seed < 5 : seed >= 3) ? PES_OUTCOME_DONE : PES_OUTCOME_PENDING;
+}
+
+static void pairs_are_made_of_seeds_that_both_sides_have(void **state)
+{
+    (void)state;
+    const char *path = in_folder("pairs.h5");
+    make_study(path,
+               "name: pairs\n" BLOCKS "grid: {pe: [nope, learned], seed: [7, 3, 0, 1, 4, 5, 6, 2]}\n"
+               "claims:\n"
+               "  - {name: p, metric: final.test_accuracy, axis: pe, better: learned, test: sign_flip}\n",
+               fill_pairs);
+    struct pes_study *study = opened(path);
+    struct pes_claim_result *r = judged(study);
+    assert_int_equal(r[0].verdict.finding.n, 2);
+    assert_int_equal(r[0].verdict.finding.m, 2);
+    assert_near(r[0].verdict.finding.effect.estimate, 0.1, 1e-12);
+    assert_near(r[0].verdict.p, 0.5, 1e-12);
+    pes_study_close(study);
+}
+
 /* A trial added for one seed alone, and combinations that one side doesn't have, stay out of the comparison.
  */
 static enum pes_outcome fill_uneven(const struct pes_sweep *sweep, size_t trial, const struct pes_row *row)
@@ -250,6 +278,7 @@ static void only_combinations_that_both_sides_have_are_compared(void **state)
                "name: uneven\n" BLOCKS "grid: {pe: [alibi, rope], pe_heads: [all, [0]], seed: 0..5}\n"
                "exclude:\n  - {pe: alibi, pe_heads: [[0]]}\n"
                "include:\n  - {pe: rope, pe_heads: all, seed: 0, lr: 0.9}\n"
+               "  - {pe: alibi, pe_heads: all, seed: 0, lr: 0.9}\n"
                "claims:\n"
                "  - {name: wins, metric: final.test_accuracy, axis: pe, better: rope, than: alibi}\n",
                fill_uneven);
@@ -296,6 +325,7 @@ int main(void)
         cmocka_unit_test(claims_of_a_file_get_their_verdicts),
         cmocka_unit_test(unfinished_trials_are_missing_and_counted),
         cmocka_unit_test(diverged_trials_are_the_worst_and_not_left_out),
+        cmocka_unit_test(pairs_are_made_of_seeds_that_both_sides_have),
         cmocka_unit_test(only_combinations_that_both_sides_have_are_compared),
         cmocka_unit_test(a_claim_without_its_variable_is_said_to_be_so),
     };
