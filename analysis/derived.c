@@ -108,7 +108,7 @@ static enum pes_status symmetrisation_ratio(struct pes_study *study, size_t tria
     double sum[2] = {0, 0};
     for (size_t i = 0; change && i < changes->field->count; i++)
         if (!isnan(change[i])) sum[i % 2] += change[i];
-    if (sum[0] > 0) *value = sum[1] / sum[0];
+    if (sum[0] >= 0.01) *value = sum[1] / sum[0]; /* below it is a ratio to noise */
     return PES_OK;
 }
 
@@ -131,7 +131,7 @@ const struct pes_derived pes_derived[] = {
     {"symmetrisation_ratio",
      "loss gained by keeping only the antisymmetric parts over that by keeping only the symmetric parts, "
      "both summed "
-     "over heads",
+     "over heads; only where the latter is at least 0.01 nat",
      false, symmetrisation_ratio},
     {.name = NULL},
 };

@@ -85,7 +85,9 @@ static enum pes_status put_claims(const struct tables *tables, struct pes_text *
                         v->finding.m);
         write_html(page, v->rule);
         if (result->num_missing || result->num_diverged)
-            pes_text_append(page, "<br><span class=\"note\">%zu of %zu trials missing, %zu diverged</span>",
+            pes_text_append(page,
+                            "<br><span class=\"note\">%zu of %zu trials are unfinished or have no value, %zu "
+                            "diverged</span>",
                             result->num_missing, result->num_trials, result->num_diverged);
         pes_text_append(page, "</td></tr>\n");
     }

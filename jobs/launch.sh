@@ -43,7 +43,7 @@ choose_launcher() {
 }
 
 launch_sweep() {
-    local sweep=$1 results=$2 start code pid threads=${SLURM_CPUS_PER_TASK:-1} asked= state
+    local sweep=$1 results=$2 start code pid threads=${SLURM_CPUS_PER_TASK:-1} asked=''
     shift 2
     [ -n "${SLURM_JOB_ID:-}" ] || refuse "this is a job script: sbatch jobs/$script"
     : "${SLURM_NTASKS:=1}"

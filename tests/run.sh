@@ -18,7 +18,9 @@ case "${1:-}" in
     ;;
 esac
 
-jobs/setup.sh tests || exit 1
+packages=(tests)
+[ $full = yes ] && packages+=(slurm)
+jobs/setup.sh "${packages[@]}" || exit 1
 passed=0 failed=0 failures=()
 
 # step NAME COMMAND...: runs a step quietly, shows the end of its output if it fails.

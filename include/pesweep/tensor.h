@@ -19,7 +19,7 @@ enum pes_tensor_role {
 };
 
 struct pes_tensor {
-    const char *name; /* "layers.0.attn.wq": the name in golden files, exports and the weight layout */
+    const char *name; /* "layers.0.attn.wq": the name in exports and the weight layout */
     enum pes_tensor_role role;
     int rank;
     size_t shape[3];

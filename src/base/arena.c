@@ -16,6 +16,9 @@ struct block {
 
 struct pes_arena {
     struct block *last;
+    /* The largest block given back by a rewind: loops that rewind would map and unmap the same memory each
+     * time. */
+    struct block *spare;
     size_t peak;
 };
 
@@ -63,18 +66,24 @@ struct pes_arena *pes_arena_create(void)
     return pes_allocate(1, sizeof(struct pes_arena));
 }
 
-static void free_last(struct pes_arena *arena)
+static void give_back_last(struct pes_arena *arena)
 {
     struct block *last = arena->last;
     arena->last = last->previous;
-    free(last);
+    if (!arena->spare || arena->spare->capacity < last->capacity) {
+        free(arena->spare);
+        arena->spare = last;
+    } else {
+        free(last);
+    }
 }
 
 void pes_arena_destroy(struct pes_arena *arena)
 {
     if (!arena) return;
     while (arena->last)
-        free_last(arena);
+        give_back_last(arena);
+    free(arena->spare);
     free(arena);
 }
 
@@ -85,8 +94,15 @@ static struct block *add_block(struct pes_arena *arena, size_t bytes)
     if (arena->last) capacity = PES_MAX(capacity, PES_MIN(2 * arena->last->capacity, (size_t)16 << 20));
     if (capacity > SIZE_MAX - 2 * ALIGNMENT) return report(NULL, bytes);
     capacity = (capacity + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    struct block *block = must_fail() ? NULL : aligned_alloc(ALIGNMENT, capacity + ALIGNMENT);
-    if (!block) return report(NULL, bytes);
+    struct block *block;
+    if (arena->spare && arena->spare->capacity >= bytes) {
+        block = arena->spare;
+        capacity = block->capacity;
+        arena->spare = NULL;
+    } else {
+        block = must_fail() ? NULL : aligned_alloc(ALIGNMENT, capacity + ALIGNMENT);
+        if (!block) return report(NULL, bytes);
+    }
     *block = (struct block){arena->last, capacity, 0, pes_arena_bytes(arena)};
     arena->last = block;
     return block;
@@ -136,7 +152,7 @@ struct pes_arena_mark pes_arena_mark(const struct pes_arena *arena)
 void pes_arena_rewind(struct pes_arena *arena, struct pes_arena_mark mark)
 {
     while (arena->last && arena->last != mark.block)
-        free_last(arena);
+        give_back_last(arena);
     if (arena->last) arena->last->used = mark.used;
 }
 

@@ -81,8 +81,8 @@ static enum pes_status print_text(const struct pes_study *study, const struct pe
                result->verdict.rule);
         if (!isnan(result->verdict.finding.effect.estimate)) print_effect(&result->verdict.finding);
         if (result->num_missing || result->num_diverged)
-            printf("    %zu of %zu trials missing, %zu diverged\n", result->num_missing, result->num_trials,
-                   result->num_diverged);
+            printf("    %zu of %zu trials are unfinished or have no value, %zu diverged\n",
+                   result->num_missing, result->num_trials, result->num_diverged);
     }
     for (size_t i = 0; i < report->num_figures; i++)
         drawn += report->figures[i].missing == NULL;

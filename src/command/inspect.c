@@ -183,6 +183,7 @@ static enum pes_status run(int argc, char **argv)
 {
     static struct request request;
     static struct work work;
+    bool list = false;
     int64_t nulls = 20, seed = 0, sequences = 4, segment = 50;
     const struct pes_option options[] = {
         {"--output", "-o", PES_OPTION_TEXT, &request.output, 0, 0, NULL},
@@ -195,15 +196,22 @@ static enum pes_status run(int argc, char **argv)
         {"--sequences", NULL, PES_OPTION_INT, &sequences, 1, 100000, NULL},
         {"--segment", NULL, PES_OPTION_INT, &segment, 2, 100000, NULL},
         {"--rope-theta", NULL, PES_OPTION_REAL, &request.rope_theta, 1, 1e12, NULL},
+        {"--list", NULL, PES_OPTION_FLAG, &list, 0, 0, NULL},
         {"--json", NULL, PES_OPTION_FLAG, &request.json, 0, 0, NULL},
         {"--quiet", "-q", PES_OPTION_FLAG, &request.quiet, 0, 0, NULL},
     };
     request = (struct request){0};
     work = (struct work){0};
-    TRY(pes_options_parse(argc, argv, options, PES_COUNT(options), request.paths, 1, MOST_MODELS,
+    TRY(pes_options_parse(argc, argv, options, PES_COUNT(options), request.paths, 0, MOST_MODELS,
                           "one checkpoint or more"));
+    if (list) {
+        pes_pretrained_list(stdout);
+        return PES_OK;
+    }
     while (request.num_models < MOST_MODELS && request.paths[request.num_models])
         request.num_models++;
+    if (!request.num_models)
+        return pes_fail(PES_INPUT, "inspect needs one checkpoint or more (see: pesweep inspect --help)");
     request.inspection.raw = request.fold != FOLD_FOLDED;
     request.inspection.folded = request.fold != FOLD_RAW;
     request.inspection.nulls = (int)nulls;
@@ -225,13 +233,11 @@ static enum pes_status run(int argc, char **argv)
 const struct pes_command pes_command_inspect = {
     .name = "inspect",
     .usage = "[mpirun -n N] pesweep inspect MODEL... [-o HEADS.h5] [options]",
-    .summary = "spectra of every head of pretrained checkpoints (safetensors) or exported trials",
+    .summary = "spectra of every head of pretrained checkpoints (safetensors, GGUF) or exported trials",
     .help =
         "  MODEL: a folder with config.json and safetensors (one file, or shards with their index), or one\n"
         "  such file; a GGUF file; a file that `pesweep export` wrote.  Several models, or steps of one, go\n"
-        "  into one file.  Known are GPT-2, GPT-Neo, GPT-NeoX (Pythia), GPT-J, BLOOM, MPT, Falcon, OPT, "
-        "LLaMA,\n"
-        "  Mistral, Qwen2 and 3, Phi 1 to 4, Gemma 1 to 3, BERT, T5 (encoder), DeepSeek 2 and 3.\n"
+        "  into one file.  --list names the architectures.\n"
         "\n"
         "  -o, --output FILE       HDF5 file with the groups and names of results files, by model, layer, "
         "head\n"
@@ -252,6 +258,7 @@ const struct pes_command pes_command_inspect = {
         "      --sequences N, --segment N   random segments and their length (default 4 and 50)\n"
         "      --seed N            of null draws and tokens (default 0)\n"
         "      --rope-theta X      rotary base of a model whose config.json has none\n"
+        "      --list              the architectures that are known, by their model_type\n"
         "      --json              means over the heads of each layer as one JSON object\n"
         "  -q, --quiet             print nothing but warnings and errors\n",
     .run = run,

@@ -39,7 +39,7 @@ static const struct kind kinds[] = {
     {"positions", "positional schemes (model.pe)", positions},
     {"tasks", "tasks (task.kind)", tasks},
     {"symmetries", "exact constraints on W_q^T W_k (model.symmetry)", symmetries},
-    {"penalties", "soft penalties on W_q^T W_k (train.penalty)", penalties},
+    {"penalties", "soft penalties on W_q^T W_k (model.penalty.kind)", penalties},
     {"measures", "families of measures and probes (measure)", measures},
 };
 

@@ -188,6 +188,7 @@ static enum pes_status run(int argc, char **argv)
     TRY(pes_options_parse(argc, argv, options, PES_COUNT(options), &path, 1, 1, "one results file"));
     if (trial < 0) return pes_fail(PES_INPUT, "replay needs --trial N, the number of a trial");
     pes_signals_install();
+    TRY(pes_log_open(NULL, false, false));
     pes_blas_set_threads(1);
     pes_kernels_set_threads((int)threads);
     TRY(pes_linalg_self_test());

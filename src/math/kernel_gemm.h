@@ -31,27 +31,37 @@ static int team(void)
     return omp_in_parallel() ? 1 : pes_kernels_threads();
 }
 
-/* tile[r][.] = sum_p a[r * a_row + p * a_step] b[p * ldb + .].  R, V and edge are constants after inlining.
- * An edge tile has `rows` <= R rows, and `last` masks its last vector. */
-INLINE void tile_product(struct tile *tile, const int R, const int V, const bool edge, const real *a,
-                         size_t a_row, size_t a_step, const real *b, size_t ldb, size_t k, size_t rows,
-                         lane_mask last)
+/* Where a tile lies and what goes with it. */
+struct place {
+    size_t i, j;           /* first row and column of the output */
+    size_t rows;           /* edge: rows that exist */
+    lane_mask last;        /* edge: columns that exist in the last vector */
+    const lane_mask *keep; /* [rows][TILE_VECTORS] dropout masks */
+    size_t first, count;   /* the k to be summed */
+};
+
+/* tile[r][.] = sum_p a[r * a_row + p * a_step] b[p * ldb + .].  R, V, edge and ahead are constants after
+ * inlining. ahead: one line of the panel to the right is fetched per step of k, by turns. */
+INLINE void tile_product(struct tile *tile, const int R, const int V, const bool edge, const bool ahead,
+                         const real *a, size_t a_row, size_t a_step, const real *b, size_t ldb,
+                         const struct place *at)
 {
-    const real *row[TILE_ROWS];
+    const real *row[TILE_ROWS], *next = b + TILE_COLUMNS + at->i / TILE_ROWS % TILE_VECTORS * LANES;
     UNROLL
     for (int r = 0; r < R; r++) {
-        row[r] = a + (edge ? PES_MIN((size_t)r, rows - 1) : (size_t)r) * a_row;
+        row[r] = a + (edge ? PES_MIN((size_t)r, at->rows - 1) : (size_t)r) * a_row;
         UNROLL
         for (int v = 0; v < V; v++)
             tile->v[r][v] = (vec){0};
     }
-    for (size_t p = 0; p < k; p++, b += ldb) {
+    for (size_t p = 0; p < at->count; p++, b += ldb) {
         vec column[TILE_VECTORS];
         __builtin_prefetch(row[0] + (p + K_AHEAD) * a_step);
+        if (ahead) __builtin_prefetch(next + p * ldb, 0, 2);
         UNROLL
         for (int v = 0; v < V; v++) {
             __builtin_prefetch(b + K_AHEAD * ldb + v * LANES);
-            column[v] = edge && v == V - 1 ? v_load_masked(b + v * LANES, last) : v_load(b + v * LANES);
+            column[v] = edge && v == V - 1 ? v_load_masked(b + v * LANES, at->last) : v_load(b + v * LANES);
         }
         UNROLL
         for (int r = 0; r < R; r++) {
@@ -63,23 +73,20 @@ INLINE void tile_product(struct tile *tile, const int R, const int V, const bool
     }
 }
 
-/* For each row that exists and each vector: do `what`, with `at` the offset of the vector in a matrix of that
- * ld. */
+/* For each row that exists and each vector: do `what`, with `at` the offset of the vector in the output. */
 #define TILE_EACH(what)                                                                                      \
     UNROLL                                                                                                   \
     for (int r = 0; r < R; r++) {                                                                            \
-        if (edge && (size_t)r >= rows) break;                                                                \
+        if (edge && (size_t)r >= place->rows) break;                                                         \
         UNROLL                                                                                               \
         for (int v = 0; v < V; v++) {                                                                        \
-            const size_t at = (size_t)r * ldo + (size_t)v * LANES;                                           \
+            const size_t at = (size_t)r * g->ldo + (size_t)v * LANES;                                        \
             what;                                                                                            \
         }                                                                                                    \
     }
-#define TILE_LOAD(p)     (edge && v == V - 1 ? v_load_masked((p), last) : v_load(p))
-#define TILE_STORE(p, x) (edge && v == V - 1 ? v_store_masked((p), last, (x)) : v_store((p), (x)))
+#define TILE_LOAD(p)     (edge && v == V - 1 ? v_load_masked((p), place->last) : v_load(p))
+#define TILE_STORE(p, x) (edge && v == V - 1 ? v_store_masked((p), place->last, (x)) : v_store((p), (x)))
 
-/* --- out = epilogue(a b)
- * ------------------------------------------------------------------------------------------- */
 struct product {
     real *out;
     const real *a, *b;
@@ -87,6 +94,9 @@ struct product {
     const struct pes_epilogue *epilogue;
     struct dropper dropper;
 };
+
+/* --- out = epilogue(a b)
+ * ------------------------------------------------------------------------------------ */
 
 NOINLINE void gelu_tile(struct tile *tile)
 {
@@ -100,21 +110,22 @@ NOINLINE void gelu_tile(struct tile *tile)
 }
 
 /* The epilogue in phases over the whole tile, so that the tile stays in registers. */
-INLINE void nn_tile(const struct product *g, const int R, const int V, const bool edge, size_t i, size_t j,
-                    size_t rows, lane_mask last, const lane_mask *keep)
+INLINE void nn_tile(const struct product *g, const int R, const int V, const bool edge,
+                    const struct place *place)
 {
     const struct pes_epilogue *e = g->epilogue;
-    const size_t ldo = g->ldo, corner = i * ldo + j;
+    const size_t corner = place->i * g->ldo + place->j;
     real *out = g->out + corner;
     struct tile tile;
     TILE_EACH(__builtin_prefetch(out + at, 1))
-    tile_product(&tile, R, V, edge, g->a + i * g->lda, g->lda, 1, g->b + j, g->ldb, g->k, rows, last);
+    tile_product(&tile, R, V, edge, false, g->a + place->i * g->lda, g->lda, 1, g->b + place->j, g->ldb,
+                 place);
     if (!e) {
         TILE_EACH(TILE_STORE(out + at, tile.v[r][v]))
         return;
     }
     if (e->bias) {
-        const real *bias = e->bias + j;
+        const real *bias = e->bias + place->j;
         UNROLL
         for (int v = 0; v < V; v++) {
             vec b = TILE_LOAD(bias + v * LANES);
@@ -155,7 +166,7 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
         for (int r = 0; r < R; r++) {
             UNROLL
             for (int v = 0; v < V; v++) {
-                tile.v[r][v] = v_keep(keep[r * TILE_VECTORS + v], tile.v[r][v] * g->dropper.factor);
+                tile.v[r][v] = v_keep(place->keep[r * TILE_VECTORS + v], tile.v[r][v] * g->dropper.factor);
             }
         }
     }
@@ -166,26 +177,62 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
     TILE_EACH(TILE_STORE(out + at, tile.v[r][v]))
 }
 
-NOINLINE void nn_tile_edge(const struct product *g, size_t i, size_t j, size_t rows, const lane_mask *keep)
+/* --- out += a^T b
+ * ------------------------------------------------------------------------------------------- */
+
+INLINE void tn_tile(const struct product *g, const int R, const int V, const bool edge, const bool ahead,
+                    const struct place *place)
 {
-    size_t columns = PES_MIN(g->n - j, TILE_COLUMNS), vectors = (columns + LANES - 1) / LANES;
-    lane_mask last = m_first(columns - (vectors - 1) * LANES);
+    real *out = g->out + place->i * g->ldo + place->j;
+    struct tile tile;
+    TILE_EACH(__builtin_prefetch(out + at, 1))
+    tile_product(&tile, R, V, edge, ahead, g->a + place->first * g->lda + place->i, 1, g->lda,
+                 g->b + place->first * g->ldb + place->j, g->ldb, place);
+    TILE_EACH(TILE_STORE(out + at, TILE_LOAD(out + at) + tile.v[r][v]))
+}
+
+#undef TILE_EACH
+#undef TILE_LOAD
+#undef TILE_STORE
+
+/* --- both: walking over the output
+ * -------------------------------------------------------------------------- */
+NOINLINE void tn_first(const struct product *g, const struct place *place)
+{
+    tn_tile(g, TILE_ROWS, TILE_VECTORS, false, true, place);
+}
+
+NOINLINE void tn_six(const struct product *g, const struct place *place)
+{
+    tn_tile(g, TILE_ROWS, TILE_VECTORS, false, false, place);
+}
+
+NOINLINE void tn_four(const struct product *g, const struct place *place)
+{
+    tn_tile(g, 4, TILE_VECTORS, false, false, place);
+}
+
+NOINLINE void edge_tile(const struct product *g, const bool tn, struct place *place)
+{
+    size_t columns = PES_MIN(g->n - place->j, TILE_COLUMNS), vectors = (columns + LANES - 1) / LANES;
+    place->last = m_first(columns - (vectors - 1) * LANES);
+#define CASE(V)                                                                                              \
+    case V:                                                                                                  \
+        if (tn) {                                                                                            \
+            tn_tile(g, TILE_ROWS, V, true, false, place);                                                    \
+        } else {                                                                                             \
+            nn_tile(g, TILE_ROWS, V, true, place);                                                           \
+        }                                                                                                    \
+        break;
     switch (vectors) {
-    case 1:
-        nn_tile(g, TILE_ROWS, 1, true, i, j, rows, last, keep);
-        break;
+        CASE(1)
+        CASE(2)
 #if TILE_VECTORS > 2
-    case 2:
-        nn_tile(g, TILE_ROWS, 2, true, i, j, rows, last, keep);
-        break;
-    case 3:
-        nn_tile(g, TILE_ROWS, 3, true, i, j, rows, last, keep);
-        break;
+        CASE(3)
+        CASE(4)
 #endif
-    default:
-        nn_tile(g, TILE_ROWS, TILE_VECTORS, true, i, j, rows, last, keep);
-        break;
     }
+#undef CASE
 }
 
 /* Rows of the next tile when `left` are left: sixes, and fours where they avoid a nearly empty tile at the
@@ -196,25 +243,65 @@ INLINE size_t tile_rows(size_t left)
     return over == 4 || (over == 2 && left >= 8) || left == 4 ? 4 : PES_MIN(left, TILE_ROWS);
 }
 
-/* Rows [i, i + rows) of out, rows <= ROW_BLOCK. */
-static void nn_rows(const struct product *g, size_t i, size_t rows)
+/* Brings rows [first, end) of from[.][width] into the second cache. */
+INLINE void fetch_rows(const real *from, size_t ld, size_t first, size_t end, size_t width)
 {
+    for (size_t r = first; r < end; r++) {
+        for (size_t c = 0; c < width; c += 64 / sizeof *from)
+            __builtin_prefetch(from + r * ld + c, 0, 2);
+    }
+}
+
+/* Rows [i, i + ROW_BLOCK) of out, as far as they exist, summed over k in [first, first + count).  The
+ * operands of weight gradients were stored long ago: while the first block is computed each panel fetches the
+ * b of the next one, and each block fetches the columns of a of the next. */
+INLINE void row_block(const struct product *g, const bool tn, size_t i, size_t first, size_t count)
+{
+    const size_t rows = PES_MIN(g->m - i, ROW_BLOCK), left = g->m - i - rows;
+    const size_t tiles = (g->n + TILE_COLUMNS - 1) / TILE_COLUMNS * (ROW_BLOCK / TILE_ROWS);
+    const size_t portion = tn && left ? (count + tiles - 1) / tiles : 0, next_rows = PES_MIN(left, ROW_BLOCK);
+    size_t fetched = 0;
     for (size_t j = 0; j < g->n; j += TILE_COLUMNS) {
         lane_mask keep[ROW_BLOCK * TILE_VECTORS];
-        if (g->dropper.threshold) keep_fill(keep, &g->dropper, i, rows, j, TILE_VECTORS);
+        if (!tn && g->dropper.threshold) keep_fill(keep, &g->dropper, i, rows, j, TILE_VECTORS);
         const bool whole = g->n - j >= TILE_COLUMNS;
         for (size_t r = 0, step; r < rows; r += step) {
-            const lane_mask *tile_keep = keep + r * TILE_VECTORS;
             step = tile_rows(rows - r);
-            if (whole && step == TILE_ROWS) {
-                nn_tile(g, TILE_ROWS, TILE_VECTORS, false, i + r, j, step, m_first(0), tile_keep);
+            struct place place = {i + r, j, step, m_first(0), keep + r * TILE_VECTORS, first, count};
+            if (portion) {
+                size_t end = PES_MIN(fetched + portion, count);
+                fetch_rows(g->a + first * g->lda + i + ROW_BLOCK, g->lda, fetched, end, next_rows);
+                fetched = end;
+            }
+            if (whole && step == TILE_ROWS && tn && i == 0) {
+                tn_first(g, &place);
+            } else if (whole && step == TILE_ROWS) {
+                if (tn) {
+                    tn_six(g, &place);
+                } else {
+                    nn_tile(g, TILE_ROWS, TILE_VECTORS, false, &place);
+                }
             } else if (whole && step == 4) {
-                nn_tile(g, 4, TILE_VECTORS, false, i + r, j, step, m_first(0), tile_keep);
+                if (tn) {
+                    tn_four(g, &place);
+                } else {
+                    nn_tile(g, 4, TILE_VECTORS, false, &place);
+                }
             } else {
-                nn_tile_edge(g, i + r, j, step, tile_keep);
+                edge_tile(g, tn, &place);
             }
         }
     }
+}
+
+NOINLINE void nn_block(const struct product *g, size_t i)
+{
+    row_block(g, false, i, 0, g->k);
+}
+
+NOINLINE void tn_block(const struct product *g, size_t i, size_t first)
+{
+    row_block(g, true, i, first, PES_MIN(g->k - first, TOKEN_BLOCK));
 }
 
 static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
@@ -231,74 +318,15 @@ static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real
                         .k = k,
                         .epilogue = epilogue};
     if (epilogue && epilogue->dropout.rate > 0) g.dropper = dropper_of(&epilogue->dropout);
-    const size_t blocks = (m + ROW_BLOCK - 1) / ROW_BLOCK;
     const int threads = team();
     if (threads == 1) {
-        for (size_t block = 0; block < blocks; block++) {
-            nn_rows(&g, block * ROW_BLOCK, PES_MIN(m - block * ROW_BLOCK, ROW_BLOCK));
-        }
+        for (size_t i = 0; i < m; i += ROW_BLOCK)
+            nn_block(&g, i);
         return;
     }
 #pragma omp parallel for num_threads(threads)
-    for (size_t block = 0; block < blocks; block++) {
-        nn_rows(&g, block * ROW_BLOCK, PES_MIN(m - block * ROW_BLOCK, ROW_BLOCK));
-    }
-}
-
-/* --- out += a^T b
- * -------------------------------------------------------------------------------------------------- */
-INLINE void tn_tile(const struct product *g, const int R, const int V, const bool edge, size_t i, size_t j,
-                    size_t first, size_t count, size_t rows, lane_mask last)
-{
-    const size_t ldo = g->ldo;
-    real *out = g->out + i * ldo + j;
-    struct tile tile;
-    TILE_EACH(__builtin_prefetch(out + at, 1))
-    tile_product(&tile, R, V, edge, g->a + first * g->lda + i, 1, g->lda, g->b + first * g->ldb + j, g->ldb,
-                 count, rows, last);
-    TILE_EACH(TILE_STORE(out + at, TILE_LOAD(out + at) + tile.v[r][v]))
-}
-
-NOINLINE void tn_tile_edge(const struct product *g, size_t i, size_t j, size_t first, size_t count,
-                           size_t rows)
-{
-    size_t columns = PES_MIN(g->n - j, TILE_COLUMNS), vectors = (columns + LANES - 1) / LANES;
-    lane_mask last = m_first(columns - (vectors - 1) * LANES);
-    switch (vectors) {
-    case 1:
-        tn_tile(g, TILE_ROWS, 1, true, i, j, first, count, rows, last);
-        break;
-#if TILE_VECTORS > 2
-    case 2:
-        tn_tile(g, TILE_ROWS, 2, true, i, j, first, count, rows, last);
-        break;
-    case 3:
-        tn_tile(g, TILE_ROWS, 3, true, i, j, first, count, rows, last);
-        break;
-#endif
-    default:
-        tn_tile(g, TILE_ROWS, TILE_VECTORS, true, i, j, first, count, rows, last);
-        break;
-    }
-}
-
-/* Rows [i, i + rows) of out get the products of all tokens, block by block. */
-static void tn_rows(const struct product *g, size_t i, size_t rows, size_t first)
-{
-    size_t count = PES_MIN(g->k - first, TOKEN_BLOCK);
-    for (size_t j = 0; j < g->n; j += TILE_COLUMNS) {
-        const bool whole = g->n - j >= TILE_COLUMNS;
-        for (size_t r = 0, step; r < rows; r += step) {
-            step = tile_rows(rows - r);
-            if (whole && step == TILE_ROWS) {
-                tn_tile(g, TILE_ROWS, TILE_VECTORS, false, i + r, j, first, count, step, m_first(0));
-            } else if (whole && step == 4) {
-                tn_tile(g, 4, TILE_VECTORS, false, i + r, j, first, count, step, m_first(0));
-            } else {
-                tn_tile_edge(g, i + r, j, first, count, step);
-            }
-        }
-    }
+    for (size_t i = 0; i < m; i += ROW_BLOCK)
+        nn_block(&g, i);
 }
 
 static void gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
@@ -306,26 +334,19 @@ static void gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const 
 {
     const struct product g = {
         .out = out, .a = a, .b = b, .ldo = ldo, .lda = lda, .ldb = ldb, .m = m, .n = n, .k = k};
-    const size_t blocks = (m + ROW_BLOCK - 1) / ROW_BLOCK;
     const int threads = team();
     if (threads == 1) {
         for (size_t first = 0; first < k; first += TOKEN_BLOCK) {
-            for (size_t block = 0; block < blocks; block++) {
-                tn_rows(&g, block * ROW_BLOCK, PES_MIN(m - block * ROW_BLOCK, ROW_BLOCK), first);
-            }
+            for (size_t i = 0; i < m; i += ROW_BLOCK)
+                tn_block(&g, i, first);
         }
         return;
     }
 #pragma omp parallel for num_threads(threads)
-    for (size_t block = 0; block < blocks; block++) {
-        for (size_t first = 0; first < k; first += TOKEN_BLOCK) {
-            tn_rows(&g, block * ROW_BLOCK, PES_MIN(m - block * ROW_BLOCK, ROW_BLOCK), first);
-        }
+    for (size_t i = 0; i < m; i += ROW_BLOCK) {
+        for (size_t first = 0; first < k; first += TOKEN_BLOCK)
+            tn_block(&g, i, first);
     }
 }
-
-#undef TILE_EACH
-#undef TILE_LOAD
-#undef TILE_STORE
 
 #endif

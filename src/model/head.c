@@ -101,7 +101,7 @@ static const double *frequencies_of(const struct pes_model *model, bool rotates,
         model->config.position->rotation(&site, 0, pairs, NULL, NULL, frequencies);
     else
         for (int t = 0; t < pairs; t++)
-            frequencies[t] = pow(10000, -(double)t / pairs);
+            frequencies[t] = pow(10000, -2.0 * t / model->config.shape.D);
     return frequencies;
 }
 

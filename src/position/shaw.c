@@ -33,6 +33,21 @@ static void keys_at(int i, int r, int clip, int T, int *first, int *last)
     if (*last > T - 1) *last = T - 1;
 }
 
+/* Eight sums side by side, so that the compiler may use vectors without changing the order of additions. */
+static real dot(const real *a, const real *b, int n)
+{
+    real parts[8] = {0}, sum = 0;
+    int c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (int lane = 0; lane < 8; lane++)
+            parts[lane] += a[c + lane] * b[c + lane];
+    for (; c < n; c++)
+        sum += a[c] * b[c];
+    for (int lane = 0; lane < 8; lane++)
+        sum += parts[lane];
+    return sum;
+}
+
 static void content_bias_forward(const struct pes_position_site *site,
                                  const struct pes_parameters *parameters, int layer, int head, int T,
                                  const real *q, size_t q_ld, double scale, real *bias)
@@ -46,11 +61,9 @@ static void content_bias_forward(const struct pes_position_site *site,
             keys_at(i, r, clip, T, &first, &last);
             if (first > last) continue;
             const real *query = q + (size_t)i * q_ld, *vector = vectors + (size_t)(r + clip) * (size_t)D;
-            double dot = 0;
-            for (int c = 0; c < D; c++)
-                dot += (double)query[c] * (double)vector[c];
+            real value = (real)scale * dot(query, vector, D);
             for (int j = first; j <= last; j++)
-                bias[(size_t)j * (size_t)T + (size_t)i] += (real)(scale * dot);
+                bias[(size_t)j * (size_t)T + (size_t)i] += value;
         }
 }
 
@@ -70,10 +83,11 @@ static void content_bias_backward(const struct pes_position_site *site,
             for (int j = first; j <= last; j++)
                 sum += (double)dbias[(size_t)j * (size_t)T + (size_t)i];
             if (first > last || sum == 0) continue;
+            const real *query = q + (size_t)i * q_ld, factor = (real)(scale * sum);
             size_t at = (size_t)(r + clip) * (size_t)D;
             for (int c = 0; c < D; c++) {
-                dq[(size_t)i * q_ld + (size_t)c] += (real)(scale * sum * (double)vectors[at + (size_t)c]);
-                gradient[at + (size_t)c] += (real)(scale * sum * (double)q[(size_t)i * q_ld + (size_t)c]);
+                dq[(size_t)i * q_ld + (size_t)c] += factor * vectors[at + (size_t)c];
+                gradient[at + (size_t)c] += factor * query[c];
             }
         }
 }

@@ -105,7 +105,7 @@ enum pes_status front_norm(const struct pes_pretrained *model, int layer, struct
     size_t C = (size_t)model->about.C;
     const struct pes_weight *weight = NULL;
     /* Two norms side by side: Falcon's newer blocks have one of their own for attention. */
-    bool own = row->adjust && checkpoint_find(model, layer, "ln_attn", ".weight");
+    bool own = checkpoint_find(model, layer, "ln_attn", ".weight") != NULL;
     TRY(checkpoint_need(model, layer, own ? "ln_attn" : row->front_norm, ".weight", C, 0, &weight));
     double *gain = pes_arena_take(arena, C, sizeof *gain);
     if (!gain) return PES_MEMORY;

@@ -22,7 +22,7 @@ static bool has_signature(const char *path)
     return same;
 }
 
-static enum pes_status check_plain_file(const char *path)
+enum pes_status results_check(const char *path)
 {
     struct stat facts;
     if (stat(path, &facts))
@@ -77,7 +77,7 @@ enum pes_status results_open(const char *path, enum results_mode mode, struct re
     for (int c = 0; c < NUM_COLUMNS; c++)
         results->columns[c] = -1;
     hdf_start();
-    TRY(check_plain_file(path));
+    TRY(results_check(path));
     hid_t access = hdf_access(mode == RESULTS_PARALLEL);
     if (access >= 0)
         results->file = H5Fopen(path, mode == RESULTS_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);

@@ -20,6 +20,9 @@ struct results {
     hid_t *fields;
 };
 
+/* What can be seen without the library: a plain file that can be read and begins like HDF5. */
+enum pes_status results_check(const char *path);
+
 /* Opens a file and the store's own columns.  PES_INPUT if it isn't a results file of this schema version,
  * with the reason (missing, a folder, empty, text, truncated, another program's, older, newer, damaged);
  * PES_IO if it can't be read.  On error everything is closed. */

@@ -129,7 +129,7 @@ enum pes_status pes_store_open(const char *path, const struct pes_sweep *sweep,
     bool opens = parallel || pes_comm_rank() == 0;
     struct pes_store *store = create(path, parallel);
     /* A collective opening must not be entered by some ranks only. */
-    enum pes_status status = agree(store ? PES_OK : PES_MEMORY, path);
+    enum pes_status status = agree(!store ? PES_MEMORY : opens ? results_check(path) : PES_OK, path);
     if (status == PES_OK) {
         if (opens)
             status = results_open(store->path, parallel ? RESULTS_PARALLEL : RESULTS_WRITE, &store->results);

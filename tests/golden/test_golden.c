@@ -12,6 +12,7 @@
 #include "check_heads.h"
 #include "check_spectrum.h"
 #include "golden_model.h"
+#include "pesweep/linalg.h"
 #include "pesweep/optimizer.h"
 
 static const bool in_double = sizeof(real) == sizeof(double);
@@ -370,6 +371,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "test_golden: %s can't be read\n", argv[1]);
         return 2;
     }
+    pes_blas_set_threads(1);
     int failures = 0;
     size_t groups = golden_num_groups(file), covered = 0;
     for (size_t i = 0; i < groups; i++) {

@@ -49,9 +49,12 @@ if [ -n "$python" ]; then
     $python "$tests/python/check_trial_heads.py" own.h5 trials.h5 > out 2>&1 || { fail "spectra of trials:"; cat out; }
 fi
 
+expect 0 "$PESWEEP" inspect --list && said "deepseek_v2 deepseek_v3"
+
 # One word of an error, one exit code; nothing is written.
 expect 2 "$PESWEEP" inspect "$fixtures/bert" -o none.h5 --behaviour && said "no forward pass"
 expect 2 on 2 "$PESWEEP" inspect "$fixtures/nothing" -o none.h5 && said "No such file"
 expect 2 "$PESWEEP" inspect "$fixtures/gpt2" --nulls -1 && said "from 0 to"
 [ ! -e none.h5 ] && [ ! -e none.h5.part ] || fail "a refused model left a file"
+expect 2 "$PESWEEP" inspect && said "needs one checkpoint or more"
 expect 2 "$PESWEEP" status bare.h5

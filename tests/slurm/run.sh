@@ -124,11 +124,11 @@ done
 
 step "a time limit that strikes"
 export LAUNCHER=srun RESULTS=limited.h5
-# The first start of the ranks comes 4 s before the end of a minute, which is SLURM's shortest limit.
+# The first start of the ranks comes 4 s before the end of a minute, which is SLURM's shortest limit; and the warning
+# is one that means nothing, so that pesweep's own clock is what counts.
 cat > late << 'EOS'
 #!/usr/bin/env bash
 if [ "$1" = run ] && [ -n "$SLURM_STEP_NUM_TASKS" ] && [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
-    trap '' USR1
     IFS=: read -r minutes seconds <<< "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%L)"
     left=$((60 * 10#$minutes + 10#$seconds))
     sleep $((left > 4 ? left - 4 : 0))
@@ -136,7 +136,7 @@ fi
 exec "$REAL_PESWEEP" "$@"
 EOS
 chmod +x late
-REAL_PESWEEP=$PESWEEP PESWEEP=$folder/late submit sweep.sbatch --time=1 --signal=B:USR1@1
+REAL_PESWEEP=$PESWEEP PESWEEP=$folder/late submit sweep.sbatch --time=1 --signal=B:CONT@1
 wait_for 100 waiting_again "$job" 1
 scontrol update JobId="$job" TimeLimit=60
 start_again "$job" 1
@@ -169,6 +169,11 @@ wait_for 60 test -s $((job + 1)).out
 wait_for 60 no_jobs
 cat -- $((job)).out $((job + 1)).out > "$job.both.out" 2> /dev/null
 in_log "$job.both" "set PARTS to the number of all"
+# srun that couldn't start its step may answer 0 all the same.
+mkdir pretender && printf '#!/bin/sh\nexit 0\n' > pretender/srun && chmod +x pretender/srun
+PATH=$folder/pretender:$PATH submit sweep.sbatch
+ends "nothing was started" "$job" FAILED
+in_log "$job" "answered 0, but trials are left"
 [ -z "$(ls -d refused.h5* 2> /dev/null)" ] || fail "a refused job left $(ls -d refused.h5*)"
 
 step "an array, one of its parts warned, and its merge"

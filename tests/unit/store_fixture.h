@@ -250,4 +250,31 @@ static inline void write_bytes(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
+/* Everything outside provenance: rows, columns, keys. */
+static inline void assert_same_results(const char *a_path, const char *b_path)
+{
+    struct pes_reader *a, *b;
+    assert_ok(pes_reader_open(a_path, &a));
+    assert_ok(pes_reader_open(b_path, &b));
+    size_t num = pes_reader_num_trials(a);
+    assert_int_equal(num, pes_reader_num_trials(b));
+    assert_memory_equal(pes_reader_status(a), pes_reader_status(b), num);
+    struct pes_row x = new_row(pes_reader_layout(a)), y = new_row(pes_reader_layout(b));
+    assert_int_equal(x.layout->row_bytes, y.layout->row_bytes);
+    for (size_t t = 0; t < num; t++) {
+        assert_string_equal(pes_reader_key(a, t), pes_reader_key(b, t));
+        assert_ok(pes_reader_row(a, t, &x));
+        assert_ok(pes_reader_row(b, t, &y));
+        assert_memory_equal(x.bytes, y.bytes, x.layout->row_bytes);
+        uint64_t stored[2], computed;
+        assert_ok(pes_reader_checksum(a, t, &stored[0], &computed));
+        assert_ok(pes_reader_checksum(b, t, &stored[1], &computed));
+        assert_true(stored[0] == stored[1]);
+    }
+    free(x.bytes);
+    free(y.bytes);
+    pes_reader_close(a);
+    pes_reader_close(b);
+}
+
 #endif

@@ -37,6 +37,9 @@ static enum pes_outcome fill_metrics(const struct pes_sweep *sweep, size_t trial
             pes_row_put(row, "probes", "previous_token_score", at, l == 1 && h == 0 ? 0.9 : 0.1);
             pes_row_put(row, "spectra_folded", "rotational_fraction", at, 0.1 * (double)(2 * l + h));
             pes_row_put(row, "probes", "contraction", at, 0.5);
+            pes_row_put(row, "probes", "symmetrisation_loss_change", (size_t[]){l, h, 0},
+                        trial ? 0.001 : 0.01);
+            pes_row_put(row, "probes", "symmetrisation_loss_change", (size_t[]){l, h, 1}, 0.067);
             pes_row_put(row, "curves", "contraction", start, 0.8);
             pes_row_put(row, "curves", "previous_token_score", later, l == 1 && h == 0 ? 0.9 : 0.1);
             pes_row_put(row, "probes", "onset_folded_phase_fraction", at, 700);
@@ -62,7 +65,7 @@ static void metrics_are_read_off_variables_curves_and_derived_numbers(void **sta
     (void)state;
     const char *path = in_folder("metrics.h5");
     bool reached;
-    make_study(path, "name: metrics\n" BLOCKS "grid: {pe: [nope, rope]}\n", fill_metrics);
+    make_study(path, "name: metrics\n" BLOCKS "grid: {pe: [nope, rope, alibi]}\n", fill_metrics);
     struct pes_study *study = opened(path);
     assert_near(metric(study, "final.test_accuracy", 0, &reached), 0.8, 1e-15);
     assert_near(metric(study, "final.test_accuracy", 1, &reached), NAN, 0); /* failed */
@@ -73,6 +76,9 @@ static void metrics_are_read_off_variables_curves_and_derived_numbers(void **sta
     assert_near(metric(study, "final.first_second_drop", 0, &reached), 0.1, 1e-7);
     assert_near(metric(study, "final.contraction_change", 0, &reached), -0.3, 1e-7);
     assert_near(metric(study, "final.rotational_percentile", 0, &reached), 0.75, 1e-15);
+    assert_near(metric(study, "final.symmetrisation_ratio", 0, &reached), 6.7, 1e-6);
+    assert_near(metric(study, "final.symmetrisation_ratio", 2, &reached), NAN,
+                0); /* too little to divide by */
     assert_near(metric(study, "final.phase_onset_lag", 0, &reached), 300, 1e-12);
     assert_near(metric(study, "steps_to(test_accuracy, 0.4)", 0, &reached), 400, 0);
     assert_true(reached);

@@ -1,14 +1,12 @@
-/* test_store_results.c - a results file from creation to reading: bytes, order, resume, extension, kills. */
+/* test_store_results.c - a results file from creation to reading: bytes, order, resume, extension. */
 #include "store_fixture.h"
-
-#include <signal.h>
-#include <sys/wait.h>
 
 static void a_new_file_has_every_trial_pending_and_no_leftovers(void **state)
 {
     (void)state;
     const char *path = in_folder("new.h5");
     struct fixture f = setup(SIX_TRIALS);
+    write_bytes(in_folder("new.h5.part"), "left by a killed start", 22);
     struct pes_store *store = open_store(path, &f);
     assert_true(exists(in_folder("new.h5.lock")));
     uint8_t status[6], reason[6];
@@ -135,33 +133,6 @@ static void the_same_sweep_makes_the_same_bytes(void **state)
     free(b);
     teardown(&f);
     teardown(&g);
-}
-
-/* Everything outside provenance: rows, columns, keys. */
-static void assert_same_results(const char *a_path, const char *b_path)
-{
-    struct pes_reader *a, *b;
-    assert_ok(pes_reader_open(a_path, &a));
-    assert_ok(pes_reader_open(b_path, &b));
-    size_t num = pes_reader_num_trials(a);
-    assert_int_equal(num, pes_reader_num_trials(b));
-    assert_memory_equal(pes_reader_status(a), pes_reader_status(b), num);
-    struct pes_row x = new_row(pes_reader_layout(a)), y = new_row(pes_reader_layout(b));
-    assert_int_equal(x.layout->row_bytes, y.layout->row_bytes);
-    for (size_t t = 0; t < num; t++) {
-        assert_string_equal(pes_reader_key(a, t), pes_reader_key(b, t));
-        assert_ok(pes_reader_row(a, t, &x));
-        assert_ok(pes_reader_row(b, t, &y));
-        assert_memory_equal(x.bytes, y.bytes, x.layout->row_bytes);
-        uint64_t stored[2], computed;
-        assert_ok(pes_reader_checksum(a, t, &stored[0], &computed));
-        assert_ok(pes_reader_checksum(b, t, &stored[1], &computed));
-        assert_true(stored[0] == stored[1]);
-    }
-    free(x.bytes);
-    free(y.bytes);
-    pes_reader_close(a);
-    pes_reader_close(b);
 }
 
 static void order_and_interruption_leave_no_trace_in_the_results(void **state)
@@ -338,122 +309,6 @@ static void a_new_name_or_claim_is_taken_into_the_file_and_a_comment_is_not_wort
     teardown(&claim);
 }
 
-/* --- kills --- */
-
-/* Runs until killed: writes trials one after the other, over and over. */
-static _Noreturn void write_for_ever(const char *path, const struct fixture *f, int ready)
-{
-    struct pes_store *store;
-    if (pes_store_prepare(path, f->sweep, f->layout) != PES_OK ||
-        pes_store_open(path, f->sweep, f->layout, PES_WRITER_RANK0, &store) != PES_OK)
-        _exit(1);
-    for (size_t t = 0;; t = (t + 1) % f->sweep->num_trials) {
-        struct pes_row row = new_row(f->layout);
-        fill_row(&row, f->sweep->trials[t].key, 4);
-        struct pes_train_result result = {.outcome = PES_OUTCOME_DONE, .steps = 10};
-        if (pes_store_mark_running(store, t, 0) != PES_OK ||
-            pes_store_write_trial(store, t, &row, &result, 0) != PES_OK)
-            _exit(1);
-        free(row.bytes);
-        if (write(ready, "x", 1) != 1) _exit(1);
-    }
-}
-
-static void a_writer_killed_at_any_moment_leaves_a_file_whose_finished_rows_are_right(void **state)
-{
-    (void)state;
-    struct fixture f = setup(SIX_TRIALS);
-    const char *path = in_folder("killed.h5");
-    size_t finished = 0;
-    for (int attempt = 0; attempt < 12; attempt++) {
-        int ready[2];
-        assert_int_equal(pipe(ready), 0);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (!child) write_for_ever(path, &f, ready[1]);
-        close(ready[1]);
-        char byte;
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        usleep((useconds_t)(attempt * 700));
-        kill(child, SIGKILL);
-        int how;
-        assert_int_equal(waitpid(child, &how, 0), child);
-        assert_true(WIFSIGNALED(how));
-        close(ready[0]);
-        struct pes_reader *reader;
-        assert_ok(pes_reader_open(path, &reader));
-        for (size_t t = 0; t < 6; t++) {
-            if (pes_reader_status(reader)[t] != PES_OUTCOME_DONE) continue;
-            assert_row(reader, t, f.sweep->trials[t].key, 4);
-            finished++;
-        }
-        pes_reader_close(reader);
-    }
-    assert_true(finished > 0);
-    make_file(path, &f, 0, 6);
-    make_file(in_folder("unkilled.h5"), &f, 0, 6);
-    assert_same_results(path, in_folder("unkilled.h5"));
-    teardown(&f);
-}
-
-static void a_second_run_is_refused_and_told_who_has_the_file(void **state)
-{
-    (void)state;
-    struct fixture f = setup(SIX_TRIALS);
-    const char *path = in_folder("busy.h5");
-    int ready[2];
-    assert_int_equal(pipe(ready), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) write_for_ever(path, &f, ready[1]);
-    char byte, process[32];
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    enum pes_status status = pes_store_prepare(path, f.sweep, f.layout);
-    char message[1024];
-    snprintf(message, sizeof message, "%s", pes_error_message());
-    /* Readers don't mind. */
-    struct pes_reader *reader;
-    assert_ok(pes_reader_open(path, &reader));
-    pes_reader_close(reader);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    close(ready[0]);
-    close(ready[1]);
-    assert_int_equal(status, PES_BUSY);
-    snprintf(process, sizeof process, "process %ld", (long)child);
-    assert_non_null(strstr(message, process));
-    /* The lock of a dead process is none, though its file is still there. */
-    assert_true(exists(in_folder("busy.h5.lock")));
-    make_file(path, &f, 0, 1);
-    teardown(&f);
-}
-
-static void a_writer_that_was_overtaken_stops_writing(void **state)
-{
-    (void)state;
-    struct fixture f = setup(SIX_TRIALS);
-    const char *path = in_folder("fence.h5");
-    struct pes_store *old = open_store(path, &f), *new;
-    finish(old, &f, 0, PES_OUTCOME_DONE);
-    /* A later start on a file system without locks. */
-    assert_ok(pes_store_open(path, f.sweep, f.layout, PES_WRITER_RANK0, &new));
-    struct pes_row row = new_row(f.layout);
-    fill_row(&row, "other", 4);
-    struct pes_train_result result = {.outcome = PES_OUTCOME_DONE};
-    assert_int_equal(pes_store_write_trial(old, 0, &row, &result, 0), PES_BUSY);
-    assert_int_equal(pes_store_mark_running(old, 1, 0), PES_BUSY);
-    finish(new, &f, 1, PES_OUTCOME_DONE);
-    assert_ok(pes_store_close(new));
-    assert_ok(pes_store_close(old));
-    struct pes_reader *reader;
-    assert_ok(pes_reader_open(path, &reader));
-    assert_row(reader, 0, f.sweep->trials[0].key, 4);
-    assert_row(reader, 1, f.sweep->trials[1].key, 4);
-    pes_reader_close(reader);
-    free(row.bytes);
-    teardown(&f);
-}
-
 static void long_texts_are_kept_whole(void **state)
 {
     (void)state;
@@ -526,9 +381,6 @@ int main(void)
         cmocka_unit_test(trials_that_never_ran_may_be_dropped),
         cmocka_unit_test(another_measure_value_is_refused_with_both_values),
         cmocka_unit_test(a_new_name_or_claim_is_taken_into_the_file_and_a_comment_is_not_worth_it),
-        cmocka_unit_test(a_writer_killed_at_any_moment_leaves_a_file_whose_finished_rows_are_right),
-        cmocka_unit_test(a_second_run_is_refused_and_told_who_has_the_file),
-        cmocka_unit_test(a_writer_that_was_overtaken_stops_writing),
         cmocka_unit_test(long_texts_are_kept_whole),
         cmocka_unit_test(twenty_thousand_seeds_are_kept_as_numbers),
         cmocka_unit_test(the_size_is_foretold_within_a_few_percent),
