@@ -83,7 +83,10 @@ static void contract(struct gathering *g, const struct pes_observation *seen, in
     real *corner = pes_arena_take(g->m->arena, n * n, sizeof *corner);
     if (corner) {
         double whole = spread_of(g, seen->scores, T, n, corner);
-        *sum += whole / spread_of(g, seen->content_scores, T, n, corner);
+        if (pes_linalg_status() != PES_OK) g->status = PES_MEMORY;
+        double content = spread_of(g, seen->content_scores, T, n, corner);
+        if (pes_linalg_status() != PES_OK) g->status = PES_MEMORY;
+        *sum += whole / content;
     } else {
         g->status = PES_MEMORY;
     }
