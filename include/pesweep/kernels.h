@@ -36,12 +36,16 @@ struct pes_dropout {
 /* 0 where dropped, else the scale: the mapping above, one element at a time. */
 double pes_dropout_factor(const struct pes_dropout *dropout, size_t row, size_t column);
 
-/* What follows a product, in this order: + bias, save, activation, dropout, + residual. */
+/* What follows a product, in this order: + bias, save, activation, dropout, x slope, + residual. */
 struct pes_epilogue {
     const real *bias; /* [n], or NULL */
     enum pes_activation activation;
     real *before; /* [m, n] value before the activation (ld as the output's), or NULL: saved for GELU */
     struct pes_dropout dropout;
+    /* Backward through an activation: times activation'(.) at slope_of[m, n] (ld as the output's), which is
+     * what pes_activation_backward takes as `saved`; NULL = no slope. */
+    const real *slope_of;
+    enum pes_activation slope;
     const real *residual; /* [m, n] (ld as the output's; may be the output itself), or NULL */
 };
 
@@ -113,6 +117,8 @@ void pes_activation_backward(real *dx, const real *dy, const real *saved, enum p
 
 /* x[N, C] *= mask / (1 - rate), the mask of the same struct in an epilogue (columns from 0). */
 void pes_dropout_apply(real *x, size_t N, size_t C, const struct pes_dropout *dropout);
+/* The same from x to out; rate 0 copies. */
+void pes_dropout_copy(real *out, const real *x, size_t N, size_t C, const struct pes_dropout *dropout);
 
 /* db[n] += column sums of dy[m, n]. */
 void pes_column_sum_add(real *db, const real *dy, size_t ld, size_t m, size_t n);

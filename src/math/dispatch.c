@@ -143,7 +143,12 @@ void pes_activation_backward(real *dx, const real *dy, const real *saved, enum p
 
 void pes_dropout_apply(real *x, size_t N, size_t C, const struct pes_dropout *dropout)
 {
-    kernels()->dropout_apply(x, N, C, dropout);
+    kernels()->dropout_copy(x, x, N, C, dropout);
+}
+
+void pes_dropout_copy(real *out, const real *x, size_t N, size_t C, const struct pes_dropout *dropout)
+{
+    kernels()->dropout_copy(out, x, N, C, dropout);
 }
 
 void pes_column_sum_add(real *db, const real *dy, size_t ld, size_t m, size_t n)

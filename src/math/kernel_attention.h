@@ -76,18 +76,40 @@ static size_t attention_scratch(int T, int width, int value_width)
 /* --- rows in and out
  * --------------------------------------------------------------------------------------------- */
 
-/* to[pad] = factor * from[width], zeros behind. */
-INLINE void copy_row(real *to, const real *from, size_t width, size_t pad, real factor)
-{
-    size_t c = 0;
-    for (; c + LANES <= width; c += LANES)
-        v_store(to + c, v_load(from + c) * factor);
-    if (c < width) {
-        v_store(to + c, v_load_masked(from + c, m_first(width - c)) * factor);
-        c += LANES;
+/* `call` with the width as a constant where it is a usual one. */
+#define FOR_WIDTH(width, call)                                                                               \
+    switch (width) {                                                                                         \
+        FOR_WIDTH_CASE(8, call)                                                                              \
+        FOR_WIDTH_CASE(16, call)                                                                             \
+        FOR_WIDTH_CASE(32, call)                                                                             \
+        FOR_WIDTH_CASE(64, call)                                                                             \
+    default: {                                                                                               \
+        const size_t constant = (size_t)(width);                                                             \
+        call;                                                                                                \
+        break;                                                                                               \
+    }                                                                                                        \
     }
-    for (; c < pad; c += LANES)
-        v_store(to + c, (vec){0});
+#define FOR_WIDTH_CASE(value, call)                                                                          \
+    case value: {                                                                                            \
+        const size_t constant = value;                                                                       \
+        call;                                                                                                \
+        break;                                                                                               \
+    }
+
+/* Columns [c, c + LANES) of a row of `width`, zeros behind its end. */
+INLINE vec row_part(const real *row, size_t c, size_t width)
+{
+    if (c + LANES <= width) return v_load(row + c);
+    return c < width ? v_load_masked(row + c, m_first(width - c)) : (vec){0};
+}
+
+INLINE void put_part(real *row, size_t c, size_t width, vec x)
+{
+    if (c + LANES <= width) {
+        v_store(row + c, x);
+    } else {
+        v_store_masked(row + c, m_first(width - c), x);
+    }
 }
 
 /* Rotates the pairs of one row in place; sign -1 applies the transposed map. */
@@ -106,76 +128,102 @@ INLINE void rotate_row(real *row, const struct pes_attention *a, const real *tab
     }
 }
 
-/* turned[pad][QUERIES] = factor * rows[QUERIES][pad]^T. */
-INLINE void turn_in(real *turned, const real *rows, size_t pad, real factor)
+/* Rows [0, count) of from[.][width] into a block of queries: rows[QUERIES][pad] = factor * them, unless NULL,
+ * and turned[pad][QUERIES] = factor * turn * their transpose; zeros where there is nothing. */
+INLINE void turn_in(real *rows, real *turned, const real *from, size_t ld, int count, real factor, real turn,
+                    const size_t width)
 {
+    const size_t pad = padded(width, WIDTH_PAD);
     for (size_t c = 0; c < pad; c += LANES) {
         for (int v = 0; v < QUERY_VECTORS; v++) {
             vec block[LANES];
+            const real *at = from + (size_t)(v * LANES) * ld;
             UNROLL
-            for (int r = 0; r < LANES; r++)
-                block[r] = v_load(rows + (size_t)(v * LANES + r) * pad + c) * factor;
+            for (int r = 0; r < LANES; r++) {
+                const bool there = count == QUERIES || v * LANES + r < count;
+                block[r] = there ? row_part(at + (size_t)r * ld, c, width) * factor : (vec){0};
+                if (rows) v_store(rows + (size_t)(v * LANES + r) * pad + c, block[r]);
+            }
             v_transpose(block);
             UNROLL
             for (int r = 0; r < LANES; r++)
-                v_store(turned + (c + (size_t)r) * QUERIES + v * LANES, block[r]);
+                v_store(turned + (c + (size_t)r) * QUERIES + v * LANES, block[r] * turn);
         }
     }
 }
 
 /* rows[count][width] (distance ld) = turned[.][QUERIES]^T, each query times its factor. */
-INLINE void turn_out(real *rows, size_t ld, size_t count, const real *turned, size_t width, const vec *factor)
+INLINE void turn_out(real *rows, size_t ld, int count, const real *turned, const vec *factor,
+                     const size_t width)
 {
     for (size_t c = 0; c < width; c += LANES) {
-        lane_mask inside = m_first(PES_MIN(width - c, LANES));
-        for (size_t v = 0; v < QUERY_VECTORS && v * LANES < count; v++) {
+        for (int v = 0; v < QUERY_VECTORS && v * LANES < count; v++) {
             vec block[LANES];
             UNROLL
             for (int r = 0; r < LANES; r++) {
                 block[r] = v_load(turned + (c + (size_t)r) * QUERIES + v * LANES) * factor[v];
             }
             v_transpose(block);
-            size_t present = PES_MIN(count - v * LANES, LANES);
-            for (size_t r = 0; r < present; r++)
-                v_store_masked(rows + (v * LANES + r) * ld + c, inside, block[r]);
+            real *at = rows + (size_t)(v * LANES) * ld;
+            UNROLL
+            for (int r = 0; r < LANES; r++) {
+                if (count == QUERIES || v * LANES + r < count)
+                    put_part(at + (size_t)r * ld, c, width, block[r]);
+            }
         }
+    }
+}
+
+/* to[n][pad] = the rows of `from` that are listed. */
+INLINE void gather_rows(real *to, const real *from, size_t ld, const int32_t *listed, int n,
+                        const size_t width)
+{
+    const size_t pad = padded(width, WIDTH_PAD);
+    for (int t = 0; t < n; t++) {
+        const real *row = from + (size_t)listed[t] * ld;
+        UNROLL
+        for (size_t c = 0; c < pad; c += LANES)
+            v_store(to + (size_t)t * pad + c, row_part(row, c, width));
     }
 }
 
 /* Fills keys, k and v; returns how many keys are visible to anybody. */
 static int gather_keys(const struct plan *s, const struct pes_attention *a)
 {
-    const size_t width = (size_t)a->width, value_width = (size_t)a->value_width;
     int n = 0;
     for (int j = 0; j < a->T; j++) {
-        if (a->mask && !a->mask[j]) continue;
-        real *k = s->k + (size_t)n * s->width_pad;
-        copy_row(k, a->k + (size_t)j * a->k_ld, width, s->width_pad, 1);
-        if (a->rotation_k) rotate_row(k, a, a->rotation_k, j, 1);
-        copy_row(s->v + (size_t)n * s->value_pad, a->v + (size_t)j * a->v_ld, value_width, s->value_pad, 1);
-        s->keys[n++] = j;
+        if (!a->mask || a->mask[j]) s->keys[n++] = j;
+    }
+    FOR_WIDTH(a->width, gather_rows(s->k, a->k, a->k_ld, s->keys, n, constant))
+    FOR_WIDTH(a->value_width, gather_rows(s->v, a->v, a->v_ld, s->keys, n, constant))
+    for (int t = 0; a->rotation_k && t < n; t++) {
+        rotate_row(s->k + (size_t)t * s->width_pad, a, a->rotation_k, s->keys[t], 1);
     }
     size_t pad = padded((size_t)n, KEY_PAD) - (size_t)n;
-    memset(s->k + (size_t)n * s->width_pad, 0, pad * s->width_pad * sizeof(real));
-    memset(s->v + (size_t)n * s->value_pad, 0, pad * s->value_pad * sizeof(real));
+    if (pad) {
+        memset(s->k + (size_t)n * s->width_pad, 0, pad * s->width_pad * sizeof(real));
+        memset(s->v + (size_t)n * s->value_pad, 0, pad * s->value_pad * sizeof(real));
+    }
     for (size_t j = 0; j < pad; j++)
         s->keys[n + (int)j] = a->T; /* behind every query when causal */
     return n;
 }
 
-/* q and q_turned of queries [first, first + count). */
-static void gather_queries(const struct plan *s, const struct pes_attention *a, int first, int count)
+/* q (unless NULL) and q_turned of queries [first, first + count). */
+static void gather_queries(const struct plan *s, const struct pes_attention *a, real *q, int first, int count)
 {
-    for (int i = 0; i < QUERIES; i++) {
-        real *q = s->q + (size_t)i * s->width_pad;
-        if (i >= count) {
-            memset(q, 0, s->width_pad * sizeof *q);
-            continue;
-        }
-        copy_row(q, a->q + (size_t)(first + i) * a->q_ld, (size_t)a->width, s->width_pad, 1);
-        if (a->rotation_q) rotate_row(q, a, a->rotation_q, first + i, 1);
+    const real *from = a->q + (size_t)first * a->q_ld, scale = (real)(a->scale * LOG2_E);
+    if (!a->rotation_q) {
+        FOR_WIDTH(a->width, turn_in(q, s->q_turned, from, a->q_ld, count, 1, scale, constant))
+        return;
     }
-    turn_in(s->q_turned, s->q, s->width_pad, (real)(a->scale * LOG2_E));
+    for (int i = 0; i < count; i++) {
+        const int32_t itself = 0;
+        real *row = s->q + (size_t)i * s->width_pad;
+        FOR_WIDTH(a->width, gather_rows(row, from + (size_t)i * a->q_ld, 0, &itself, 1, constant))
+        rotate_row(row, a, a->rotation_q, first + i, 1);
+    }
+    FOR_WIDTH(s->width_pad, turn_in(s->q, s->q_turned, s->q, s->width_pad, count, 1, scale, constant))
 }
 
 /* Keys that some query of [first, first + count) sees, n being all of them. */
@@ -282,36 +330,6 @@ INLINE void forward_scores(const struct plan *s, const struct pes_attention *a, 
         top[v] = highest[v];
 }
 
-/* The k loop unrolled for the usual head widths. */
-#define FOR_WIDTH(width, call)                                                                               \
-    switch (width) {                                                                                         \
-    case 8: {                                                                                                \
-        const size_t constant = 8;                                                                           \
-        call;                                                                                                \
-        break;                                                                                               \
-    }                                                                                                        \
-    case 16: {                                                                                               \
-        const size_t constant = 16;                                                                          \
-        call;                                                                                                \
-        break;                                                                                               \
-    }                                                                                                        \
-    case 32: {                                                                                               \
-        const size_t constant = 32;                                                                          \
-        call;                                                                                                \
-        break;                                                                                               \
-    }                                                                                                        \
-    case 64: {                                                                                               \
-        const size_t constant = 64;                                                                          \
-        call;                                                                                                \
-        break;                                                                                               \
-    }                                                                                                        \
-    default: {                                                                                               \
-        const size_t constant = (size_t)(width);                                                             \
-        call;                                                                                                \
-        break;                                                                                               \
-    }                                                                                                        \
-    }
-
 /* p = exp2(p - top), kept or dropped; sum[] gets the undropped ones. */
 INLINE void forward_softmax(real *p, int rows, const vec *top, vec *sum, const struct plan *s, int j,
                             bool dropping)
@@ -394,7 +412,7 @@ static void forward_block(const struct plan *s, const struct pes_attention *a, r
                 v_select(blind, v_set(-(real)INFINITY), top[v] * (real)LN_2 + v_log(sum[v])));
     }
     memcpy(log_sum_exp + first, logs, (size_t)count * sizeof *logs);
-    turn_out(o + (size_t)first * o_ld, o_ld, (size_t)count, s->o_turned, (size_t)a->value_width, factor);
+    FOR_WIDTH(a->value_width, turn_out(o + (size_t)first * o_ld, o_ld, count, s->o_turned, factor, constant))
 }
 
 /* Dropout masks of queries [first, ..) and the first n keys of the list. */
@@ -413,7 +431,7 @@ static void attention_forward(const struct pes_attention *a, real *o, size_t o_l
     const int n = gather_keys(&s, a);
     for (int first = 0; first < a->T; first += QUERIES) {
         const int count = PES_MIN(a->T - first, (int)QUERIES), seen = visible_keys(&s, a, first, count, n);
-        gather_queries(&s, a, first, count);
+        gather_queries(&s, a, NULL, first, count);
         draw_keep(&s, &dropper, first, seen);
         forward_block(&s, a, o, o_ld, log_sum_exp, &dropper, first, count, seen);
     }

@@ -139,42 +139,39 @@ static void add_bias_gradient(real *dbias, const struct plan *s, const struct pe
     }
 }
 
-/* d_o, o_turned (dO turned) and what is known per query; o itself passes through dq_turned. */
+/* row_sum[] = D = do . o of a block of queries. */
+INLINE void row_sums(vec *row_sum, const real *o, size_t o_ld, const real *d_o, size_t d_o_ld, int count,
+                     const size_t width)
+{
+    for (int v = 0; v < QUERY_VECTORS; v++) {
+        vec sums[LANES];
+        UNROLL
+        for (int r = 0; r < LANES; r++) {
+            const size_t i = (size_t)(v * LANES + r);
+            sums[r] = (vec){0};
+            if (count < QUERIES && (int)i >= count) continue;
+            for (size_t c = 0; c < width; c += LANES) {
+                sums[r] += row_part(o + i * o_ld, c, width) * row_part(d_o + i * d_o_ld, c, width);
+            }
+        }
+        row_sum[v] = v_row_sums(sums);
+    }
+}
+
+/* d_o and o_turned (dO turned), times the factor of dropout, and what is known per query. */
 static void gather_gradients(struct query_lanes *lanes, const struct plan *s, const struct pes_attention *a,
                              const real *o, size_t o_ld, const real *log_sum_exp, const real *d_o,
                              size_t d_o_ld, real factor, int first, int count)
 {
-    const size_t width = (size_t)a->value_width, bytes = s->value_pad * sizeof(real);
-    real logs[QUERIES], *rows = s->d_o;
-    for (int i = 0; i < QUERIES; i++) {
-        real *to = rows + (size_t)i * s->value_pad;
-        if (i < count) {
-            copy_row(to, o + (size_t)(first + i) * o_ld, width, s->value_pad, 1);
-            real lse = log_sum_exp[first + i];
-            logs[i] = lse < HIDDEN ? -HIDDEN : lse * (real)LOG2_E;
-        } else {
-            memset(to, 0, bytes);
-            logs[i] = -HIDDEN;
-        }
-    }
-    turn_in(s->dq_turned, rows, s->value_pad, 1);
-    for (int i = 0; i < QUERIES; i++) {
-        real *to = rows + (size_t)i * s->value_pad;
-        if (i < count) {
-            copy_row(to, d_o + (size_t)(first + i) * d_o_ld, width, s->value_pad, factor);
-        } else {
-            memset(to, 0, bytes);
-        }
-    }
-    turn_in(s->o_turned, rows, s->value_pad, 1);
+    o += (size_t)first * o_ld;
+    d_o += (size_t)first * d_o_ld;
+    FOR_WIDTH(a->value_width, turn_in(s->d_o, s->o_turned, d_o, d_o_ld, count, factor, 1, constant))
+    FOR_WIDTH(a->value_width, row_sums(lanes->row_sum, o, o_ld, d_o, d_o_ld, count, constant))
     for (int v = 0; v < QUERY_VECTORS; v++) {
-        vec sum = {0};
-        for (size_t c = 0; c < s->value_pad; c++) {
-            sum += v_load(s->dq_turned + c * QUERIES + v * LANES) *
-                   v_load(s->o_turned + c * QUERIES + v * LANES);
-        }
-        lanes->row_sum[v] = sum / factor;
-        lanes->lse2[v] = v_load(logs + v * LANES);
+        lane_mask there = m_first((size_t)PES_MIN(PES_MAX(count - v * LANES, 0), (int)LANES));
+        vec lse = v_load_masked(log_sum_exp + first + v * LANES, there);
+        lane_mask blind = m_less(lse, v_set(HIDDEN));
+        lanes->lse2[v] = v_select(there, v_select(blind, v_set(-HIDDEN), lse * (real)LOG2_E), v_set(-HIDDEN));
     }
 }
 
@@ -203,29 +200,37 @@ static void backward_block(const struct plan *s, const struct pes_attention *a, 
     if (n == 0) memset(s->dq_turned, 0, s->width_pad * QUERIES * sizeof(real));
 }
 
-/* One row of a gradient out of scratch: scaled and rotated back. */
-INLINE void put_row(real *to, real *from, size_t width, size_t pad, real scale, const struct pes_attention *a,
-                    const real *table, int position)
+/* Listed rows of a gradient out of scratch, scaled and rotated back; the others are 0. */
+INLINE void put_rows(real *to, size_t ld, real *from, const int32_t *listed, int n, int T, real scale,
+                     const struct pes_attention *a, const real *table, const size_t width)
 {
-    copy_row(from, from, pad, pad, scale);
-    if (table) rotate_row(from, a, table, position, -1);
-    memcpy(to, from, width * sizeof *to);
+    const size_t pad = padded(width, WIDTH_PAD);
+    for (int j = 0, t = 0; j < T; j++) {
+        real *row = from + (size_t)t * pad, *out = to + (size_t)j * ld;
+        const bool there = t < n && listed[t] == j;
+        if (there && table) rotate_row(row, a, table, j, -1);
+        UNROLL
+        for (size_t c = 0; c < width; c += LANES)
+            put_part(out, c, width, there ? v_load(row + c) * scale : (vec){0});
+        t += there;
+    }
 }
 
-static void put_key_gradients(const struct plan *s, const struct pes_attention *a, real *dk, real *dv, int n)
+/* The block's dq, out of q, whose rows aren't needed any more when it is to be rotated back. */
+static void put_query_gradients(const struct plan *s, const struct pes_attention *a, real *dq, int first,
+                                int count)
 {
-    const size_t width = (size_t)a->width, value_width = (size_t)a->value_width;
-    for (int j = 0, t = 0; j < a->T; j++) {
-        real *to_k = dk + (size_t)j * a->k_ld, *to_v = dv + (size_t)j * a->v_ld;
-        if (t < n && s->keys[t] == j) {
-            put_row(to_k, s->dk + (size_t)t * s->width_pad, width, s->width_pad, (real)a->scale, a,
-                    a->rotation_k, j);
-            memcpy(to_v, s->dv + (size_t)t * s->value_pad, value_width * sizeof *to_v);
-            t++;
-        } else {
-            memset(to_k, 0, width * sizeof *to_k);
-            memset(to_v, 0, value_width * sizeof *to_v);
-        }
+    real *to = dq + (size_t)first * a->q_ld, *rows = a->rotation_q ? s->q : to;
+    const size_t ld = a->rotation_q ? s->width_pad : a->q_ld;
+    vec scale[QUERY_VECTORS];
+    for (int v = 0; v < QUERY_VECTORS; v++)
+        scale[v] = v_set((real)a->scale);
+    FOR_WIDTH(a->width, turn_out(rows, ld, count, s->dq_turned, scale, constant))
+    for (int i = 0; a->rotation_q && i < count; i++) {
+        real *row = rows + (size_t)i * ld, *out = to + (size_t)i * a->q_ld;
+        rotate_row(row, a, a->rotation_q, first + i, -1);
+        for (size_t c = 0; c < (size_t)a->width; c += LANES)
+            put_part(out, c, (size_t)a->width, v_load(row + c));
     }
 }
 
@@ -237,24 +242,20 @@ static void attention_backward(const struct pes_attention *a, const real *o, siz
     const struct dropper dropper = dropper_of(&a->dropout);
     const int n = gather_keys(&s, a);
     const size_t rows = padded((size_t)n, KEY_PAD);
-    const vec one[QUERY_VECTORS] = {v_set(1), v_set(1)};
     memset(s.dk, 0, rows * s.width_pad * sizeof(real));
     memset(s.dv, 0, rows * s.value_pad * sizeof(real));
     for (int first = 0; first < a->T; first += QUERIES) {
         const int count = PES_MIN(a->T - first, (int)QUERIES), seen = visible_keys(&s, a, first, count, n);
         struct query_lanes lanes;
-        gather_queries(&s, a, first, count);
+        gather_queries(&s, a, s.q, first, count);
         gather_gradients(&lanes, &s, a, o, o_ld, log_sum_exp, d_o, d_o_ld, dropper.factor, first, count);
         draw_keep(&s, &dropper, first, seen);
         backward_block(&s, a, dbias, &lanes, dropper.threshold > 0, first, count, seen);
-        /* q isn't needed any more: its rows take the gradient on its way out. */
-        turn_out(s.q, s.width_pad, (size_t)count, s.dq_turned, s.width_pad, one);
-        for (int i = 0; i < count; i++) {
-            put_row(dq + (size_t)(first + i) * a->q_ld, s.q + (size_t)i * s.width_pad, (size_t)a->width,
-                    s.width_pad, (real)a->scale, a, a->rotation_q, first + i);
-        }
+        put_query_gradients(&s, a, dq, first, count);
     }
-    put_key_gradients(&s, a, dk, dv, n);
+    FOR_WIDTH(a->width,
+              put_rows(dk, a->k_ld, s.dk, s.keys, n, a->T, (real)a->scale, a, a->rotation_k, constant))
+    FOR_WIDTH(a->value_width, put_rows(dv, a->v_ld, s.dv, s.keys, n, a->T, 1, a, NULL, constant))
 }
 
 #endif

@@ -42,11 +42,11 @@ static void attention_scores(const struct pes_attention *attention, real *scores
     for (int first = 0; out && first < all.T; first += QUERIES) {
         const int count = PES_MIN(all.T - first, (int)QUERIES);
         vec top[QUERY_VECTORS] = {{0}};
-        gather_queries(&s, &all, first, count);
+        gather_queries(&s, &all, NULL, first, count);
         for (int j = 0; j < n; j += FORWARD_KEYS) {
             const int end = PES_MIN(n, j + FORWARD_KEYS);
             FOR_WIDTH(all.width, forward_scores(&s, &all, first, j, end, top, constant))
-            turn_out(out + (size_t)first * T + (size_t)j, T, (size_t)count, s.p, (size_t)(end - j), natural);
+            turn_out(out + (size_t)first * T + (size_t)j, T, count, s.p, natural, (size_t)(end - j));
         }
     }
     if (!probabilities) return;

@@ -150,18 +150,22 @@ INLINE void keep_fill(lane_mask *keep, const struct dropper *dropper, size_t row
     }
 }
 
-static void dropout_apply(real *x, size_t N, size_t C, const struct pes_dropout *dropout)
+static void dropout_copy(real *out, const real *x, size_t N, size_t C, const struct pes_dropout *dropout)
 {
     struct dropper dropper = dropper_of(dropout);
-    if (dropper.threshold == 0) return;
+    if (dropper.threshold == 0) {
+        if (out != x) memcpy(out, x, N * C * sizeof *out);
+        return;
+    }
     for (size_t i = 0; i < N; i += ROW_GROUP) {
         size_t rows = PES_MIN(N - i, ROW_GROUP);
         for (size_t j = 0; j < C; j += LANES) {
             lane_mask keep[ROW_GROUP], inside = m_first(PES_MIN(C - j, LANES));
             keep_fill(keep, &dropper, i, rows, j, 1);
             for (size_t r = 0; r < rows; r++) {
-                real *at = x + (i + r) * C + j;
-                v_store_masked(at, inside, v_keep(keep[r], v_load_masked(at, inside) * dropper.factor));
+                size_t at = (i + r) * C + j;
+                v_store_masked(out + at, inside,
+                               v_keep(keep[r], v_load_masked(x + at, inside) * dropper.factor));
             }
         }
     }

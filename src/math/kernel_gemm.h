@@ -98,6 +98,7 @@ struct product {
 /* --- out = epilogue(a b)
  * ------------------------------------------------------------------------------------ */
 
+/* What takes many registers works on a copy of the tile in memory. */
 NOINLINE void gelu_tile(struct tile *tile)
 {
     for (int r = 0; r < TILE_ROWS; r++) {
@@ -108,6 +109,43 @@ NOINLINE void gelu_tile(struct tile *tile)
         }
     }
 }
+
+/* ReLU passes where what was saved is positive; GELU' = Phi(x) + x phi(x). */
+INLINE vec activation_slope(vec dy, vec saved, enum pes_activation activation)
+{
+    if (activation == PES_ACTIVATION_RELU) return v_keep(m_less((vec){0}, saved), dy);
+    vec cdf, density;
+    v_normal(&cdf, &density, saved);
+    return dy * (cdf + saved * density);
+}
+
+NOINLINE void gelu_slope_tile(struct tile *tile, const struct tile *saved)
+{
+    for (int r = 0; r < TILE_ROWS; r++) {
+        for (int v = 0; v < TILE_VECTORS; v++) {
+            tile->v[r][v] = activation_slope(tile->v[r][v], saved->v[r][v], PES_ACTIVATION_GELU);
+        }
+    }
+}
+
+/* Applies `change` to a copy of the tile, which itself stays in registers. */
+#define TILE_THROUGH_MEMORY(change)                                                                          \
+    {                                                                                                        \
+        struct tile copy = {0};                                                                              \
+        UNROLL                                                                                               \
+        for (int r = 0; r < R; r++) {                                                                        \
+            UNROLL                                                                                           \
+            for (int v = 0; v < V; v++)                                                                      \
+                copy.v[r][v] = tile.v[r][v];                                                                 \
+        }                                                                                                    \
+        change;                                                                                              \
+        UNROLL                                                                                               \
+        for (int r = 0; r < R; r++) {                                                                        \
+            UNROLL                                                                                           \
+            for (int v = 0; v < V; v++)                                                                      \
+                tile.v[r][v] = copy.v[r][v];                                                                 \
+        }                                                                                                    \
+    }
 
 /* The epilogue in phases over the whole tile, so that the tile stays in registers. */
 INLINE void nn_tile(const struct product *g, const int R, const int V, const bool edge,
@@ -146,20 +184,7 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
                 tile.v[r][v] = v_max((vec){0}, tile.v[r][v]);
         }
     } else if (e->activation == PES_ACTIVATION_GELU) {
-        struct tile copy = {0};
-        UNROLL
-        for (int r = 0; r < R; r++) {
-            UNROLL
-            for (int v = 0; v < V; v++)
-                copy.v[r][v] = tile.v[r][v];
-        }
-        gelu_tile(&copy);
-        UNROLL
-        for (int r = 0; r < R; r++) {
-            UNROLL
-            for (int v = 0; v < V; v++)
-                tile.v[r][v] = copy.v[r][v];
-        }
+        TILE_THROUGH_MEMORY(gelu_tile(&copy))
     }
     if (g->dropper.threshold) {
         UNROLL
@@ -169,6 +194,15 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
                 tile.v[r][v] = v_keep(place->keep[r * TILE_VECTORS + v], tile.v[r][v] * g->dropper.factor);
             }
         }
+    }
+    if (e->slope_of && e->slope == PES_ACTIVATION_RELU) {
+        const real *saved = e->slope_of + corner;
+        TILE_EACH(tile.v[r][v] = activation_slope(tile.v[r][v], TILE_LOAD(saved + at), PES_ACTIVATION_RELU))
+    } else if (e->slope_of && e->slope == PES_ACTIVATION_GELU) {
+        const real *saved = e->slope_of + corner;
+        struct tile inputs = {0};
+        TILE_EACH(inputs.v[r][v] = TILE_LOAD(saved + at))
+        TILE_THROUGH_MEMORY(gelu_slope_tile(&copy, &inputs))
     }
     if (e->residual) {
         const real *residual = e->residual + corner;
@@ -194,6 +228,7 @@ INLINE void tn_tile(const struct product *g, const int R, const int V, const boo
 #undef TILE_EACH
 #undef TILE_LOAD
 #undef TILE_STORE
+#undef TILE_THROUGH_MEMORY
 
 /* --- both: walking over the output
  * -------------------------------------------------------------------------- */

@@ -5,7 +5,10 @@
 
 #include "kernel_gemm.h"
 
-enum { NORM_CHUNK = 16 /* rows whose dx and dgain are done while they are in the first cache */ };
+enum {
+    NORM_CHUNK = 16, /* rows whose dx and dgain are done while they are in the first cache */
+    NORM_COLUMNS = 4 /* vectors of columns that dgain sums at once */
+};
 
 /* Vectors of a row of C, and the mask of the last. */
 INLINE size_t vectors_of(size_t C, lane_mask *last)
@@ -32,55 +35,77 @@ INLINE void store_part(real *row, size_t v, size_t vectors, lane_mask last, vec 
 /* --- layer norm
  * ------------------------------------------------------------------------------------------------ */
 
-/* One row, held in registers when `vectors` is a small constant.  `whole`: C is a multiple of LANES. */
-INLINE void norm_row(real *y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
-                     size_t C, const size_t vectors, const bool whole)
-{
-    lane_mask last;
-    vectors_of(C, &last);
-    vec sum = {0}, squares = {0};
+/* Rows are taken LANES at a time, so that one lane each holds their means and deviations: the sums over
+ * columns come from v_row_sums, and a row's bits don't depend on its neighbours.  `whole`: C is a multiple of
+ * LANES. */
 #define PART(p, v) (whole ? v_load((p) + (v)*LANES) : load_part((p), (v), vectors, last))
-    UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        sum += PART(x, v);
-    const real centre = v_sum(sum) / (real)C;
-    UNROLL
-    for (size_t v = 0; v < vectors; v++) {
-        vec z = PART(x, v) - centre;
-        if (!whole && v + 1 == vectors) z = v_keep(last, z);
-        squares += z * z;
+#define FOR_C(C, call)                                                                                       \
+    if ((C) == 4 * LANES) {                                                                                  \
+        const size_t vectors = 4;                                                                            \
+        const bool whole = true;                                                                             \
+        call;                                                                                                \
+    } else if ((C) == 8 * LANES) {                                                                           \
+        const size_t vectors = 8;                                                                            \
+        const bool whole = true;                                                                             \
+        call;                                                                                                \
+    } else if ((C) == 16 * LANES) {                                                                          \
+        const size_t vectors = 16;                                                                           \
+        const bool whole = true;                                                                             \
+        call;                                                                                                \
+    } else {                                                                                                 \
+        const size_t vectors = ((C) + LANES - 1) / LANES;                                                    \
+        const bool whole = false;                                                                            \
+        call;                                                                                                \
     }
-    const real inverse = 1 / (real)sqrt((double)(v_sum(squares) / (real)C) + 1e-5);
-    UNROLL
-    for (size_t v = 0; v < vectors; v++) {
-        vec z = (PART(x, v) - centre) * inverse * PART(gain, v) + PART(bias, v);
-        if (whole) {
-            v_store(y + v * LANES, z);
-        } else {
-            store_part(y, v, vectors, last, z);
+
+INLINE void norm_rows(real *y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
+                      size_t count, size_t C, const size_t vectors, const bool whole)
+{
+    lane_mask last, there = m_first(count);
+    vectors_of(C, &last);
+    real centres[LANES], inverses[LANES];
+    vec rows[LANES];
+    for (size_t r = 0; r < LANES; r++) {
+        rows[r] = (vec){0};
+        if (r >= count) continue;
+        UNROLL
+        for (size_t v = 0; v < vectors; v++)
+            rows[r] += PART(x + r * C, v);
+    }
+    v_store(centres, v_row_sums(rows) / (real)C);
+    for (size_t r = 0; r < LANES; r++) {
+        rows[r] = (vec){0};
+        if (r >= count) continue;
+        UNROLL
+        for (size_t v = 0; v < vectors; v++) {
+            vec z = PART(x + r * C, v) - centres[r];
+            if (!whole && v + 1 == vectors) z = v_keep(last, z);
+            rows[r] += z * z;
         }
     }
-    *mean = centre;
-    *rstd = inverse;
+    v_store(inverses, 1 / v_sqrt(v_row_sums(rows) / (real)C + (real)1e-5));
+    for (size_t r = 0; r < count; r++) {
+        const real *row = x + r * C;
+        real *out = y + r * C;
+        UNROLL
+        for (size_t v = 0; v < vectors; v++) {
+            vec z = (PART(row, v) - centres[r]) * inverses[r] * PART(gain, v) + PART(bias, v);
+            if (whole) {
+                v_store(out + v * LANES, z);
+            } else {
+                store_part(out, v, vectors, last, z);
+            }
+        }
+    }
+    v_store_masked(mean, there, v_load(centres));
+    v_store_masked(rstd, there, v_load(inverses));
 }
 
-static void norm_rows(real *y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
-                      size_t first, size_t end, size_t C)
+static void norm_chunk(real *y, real *mean, real *rstd, const real *x, const real *gain, const real *bias,
+                       size_t i, size_t N, size_t C)
 {
-#define ROWS(vectors, whole)                                                                                 \
-    for (size_t i = first; i < end; i++) {                                                                   \
-        norm_row(y + i * C, mean + i, rstd + i, x + i * C, gain, bias, C, (vectors), (whole));               \
-    }
-    if (C == 4 * LANES) {
-        ROWS(4, true)
-    } else if (C == 8 * LANES) {
-        ROWS(8, true)
-    } else if (C == 16 * LANES) {
-        ROWS(16, true)
-    } else {
-        ROWS((C + LANES - 1) / LANES, false)
-    }
-#undef ROWS
+    FOR_C(C, norm_rows(y + i * C, mean + i, rstd + i, x + i * C, gain, bias, PES_MIN(N - i, LANES), C,
+                       vectors, whole))
 }
 
 static void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *gain,
@@ -88,114 +113,130 @@ static void layernorm_forward(real *y, real *mean, real *rstd, const real *x, co
 {
     const int threads = team();
     if (threads == 1) {
-        norm_rows(y, mean, rstd, x, gain, bias, 0, N, C);
+        for (size_t i = 0; i < N; i += LANES)
+            norm_chunk(y, mean, rstd, x, gain, bias, i, N, C);
         return;
     }
 #pragma omp parallel for num_threads(threads)
-    for (size_t i = 0; i < N; i += NORM_CHUNK) {
-        norm_rows(y, mean, rstd, x, gain, bias, i, PES_MIN(i + NORM_CHUNK, N), C);
-    }
+    for (size_t i = 0; i < N; i += LANES)
+        norm_chunk(y, mean, rstd, x, gain, bias, i, N, C);
 }
 
 /* z = (x - mean) rstd, g = dy gain: dx += rstd (g - mean(g) - z mean(g z)). */
-INLINE void norm_dx_row(real *dx, const real *dy, const real *x, real mean, real rstd, const real *gain,
-                        size_t C, const size_t vectors, const bool whole)
+INLINE void norm_dx_rows(real *dx, const real *dy, const real *x, const real *mean, const real *rstd,
+                         const real *gain, size_t count, size_t C, const size_t vectors, const bool whole)
 {
     lane_mask last;
     vectors_of(C, &last);
-    vec sum_g = {0}, sum_gz = {0};
-    UNROLL
-    for (size_t v = 0; v < vectors; v++) {
-        vec g = PART(dy, v) * PART(gain, v);
-        sum_g += g;
-        sum_gz += g * (PART(x, v) - mean);
-    }
-    const real shift = v_sum(sum_g) / (real)C * rstd, slope = v_sum(sum_gz) / (real)C * rstd * rstd * rstd;
-    UNROLL
-    for (size_t v = 0; v < vectors; v++) {
-        vec g = PART(dy, v) * PART(gain, v);
-        vec d = PART(dx, v) + (g * rstd - shift - (PART(x, v) - mean) * slope);
-        if (whole) {
-            v_store(dx + v * LANES, d);
-        } else {
-            store_part(dx, v, vectors, last, d);
+    vec sum_g[LANES], sum_gz[LANES], r_std = v_load_masked(rstd, m_first(count));
+    real shift[LANES], slope[LANES];
+    for (size_t r = 0; r < LANES; r++) {
+        sum_g[r] = sum_gz[r] = (vec){0};
+        if (r >= count) continue;
+        UNROLL
+        for (size_t v = 0; v < vectors; v++) {
+            vec g = PART(dy + r * C, v) * PART(gain, v);
+            sum_g[r] += g;
+            sum_gz[r] += g * (PART(x + r * C, v) - mean[r]);
         }
     }
+    v_store(shift, v_row_sums(sum_g) / (real)C * r_std);
+    v_store(slope, v_row_sums(sum_gz) / (real)C * (r_std * r_std * r_std));
+    for (size_t r = 0; r < count; r++) {
+        const real *row = x + r * C, *dy_row = dy + r * C;
+        real *out = dx + r * C;
+        UNROLL
+        for (size_t v = 0; v < vectors; v++) {
+            vec g = PART(dy_row, v) * PART(gain, v);
+            vec d = PART(out, v) + (g * rstd[r] - shift[r] - (PART(row, v) - mean[r]) * slope[r]);
+            if (whole) {
+                v_store(out + v * LANES, d);
+            } else {
+                store_part(out, v, vectors, last, d);
+            }
+        }
+    }
+}
 #undef PART
-}
 
-static void norm_dx_rows(real *dx, const real *dy, const real *x, const real *mean, const real *rstd,
-                         const real *gain, size_t first, size_t end, size_t C)
+static void norm_dx_chunk(real *dx, const real *dy, const real *x, const real *mean, const real *rstd,
+                          const real *gain, size_t i, size_t N, size_t C)
 {
-#define ROWS(vectors, whole)                                                                                 \
-    for (size_t i = first; i < end; i++) {                                                                   \
-        norm_dx_row(dx + i * C, dy + i * C, x + i * C, mean[i], rstd[i], gain, C, (vectors), (whole));       \
-    }
-    if (C == 4 * LANES) {
-        ROWS(4, true)
-    } else if (C == 8 * LANES) {
-        ROWS(8, true)
-    } else if (C == 16 * LANES) {
-        ROWS(16, true)
-    } else {
-        ROWS((C + LANES - 1) / LANES, false)
-    }
-#undef ROWS
+    FOR_C(C, norm_dx_rows(dx + i * C, dy + i * C, x + i * C, mean + i, rstd + i, gain, PES_MIN(N - i, LANES),
+                          C, vectors, whole))
 }
+#undef FOR_C
 
-/* dbias += sum dy, dgain += sum dy z, over rows [first, end) and one vector of columns. */
+/* dbias += sum dy, dgain += sum dy z, over rows [first, end) and `count` vectors of columns from the v-th. */
 INLINE void norm_sums(real *dgain, real *dbias, const real *dy, const real *x, const real *mean,
-                      const real *rstd, size_t first, size_t end, size_t C, size_t v)
+                      const real *rstd, size_t first, size_t end, size_t C, size_t v, const size_t count)
 {
     lane_mask last;
-    size_t vectors = vectors_of(C, &last);
-    vec sum = load_part(dbias, v, vectors, last), sum_z = load_part(dgain, v, vectors, last);
-    for (size_t i = first; i < end; i++) {
-        vec d = load_part(dy + i * C, v, vectors, last);
-        sum += d;
-        sum_z += d * ((load_part(x + i * C, v, vectors, last) - mean[i]) * rstd[i]);
+    size_t vectors = count > 1 ? SIZE_MAX : vectors_of(C, &last);
+    if (count > 1) last = m_first(LANES);
+    vec sum[NORM_COLUMNS], sum_z[NORM_COLUMNS];
+    UNROLL
+    for (size_t u = 0; u < count; u++) {
+        sum[u] = load_part(dbias, v + u, vectors, last);
+        sum_z[u] = load_part(dgain, v + u, vectors, last);
     }
-    store_part(dbias, v, vectors, last, sum);
-    store_part(dgain, v, vectors, last, sum_z);
+    for (size_t i = first; i < end; i++) {
+        UNROLL
+        for (size_t u = 0; u < count; u++) {
+            vec d = load_part(dy + i * C, v + u, vectors, last);
+            sum[u] += d;
+            sum_z[u] += d * ((load_part(x + i * C, v + u, vectors, last) - mean[i]) * rstd[i]);
+        }
+    }
+    UNROLL
+    for (size_t u = 0; u < count; u++) {
+        store_part(dbias, v + u, vectors, last, sum[u]);
+        store_part(dgain, v + u, vectors, last, sum_z[u]);
+    }
+}
+
+/* The columns of group `group`: NORM_COLUMNS vectors, one by one where they aren't whole. */
+static void norm_sums_group(real *dgain, real *dbias, const real *dy, const real *x, const real *mean,
+                            const real *rstd, size_t first, size_t end, size_t C, size_t group)
+{
+    const size_t v = group * NORM_COLUMNS, vectors = (C + LANES - 1) / LANES;
+    if ((v + NORM_COLUMNS) * LANES <= C) {
+        norm_sums(dgain, dbias, dy, x, mean, rstd, first, end, C, v, NORM_COLUMNS);
+        return;
+    }
+    for (size_t u = v; u < vectors && u < v + NORM_COLUMNS; u++) {
+        norm_sums(dgain, dbias, dy, x, mean, rstd, first, end, C, u, 1);
+    }
 }
 
 static void layernorm_backward(real *dx, real *dgain, real *dbias, const real *dy, const real *x,
                                const real *mean, const real *rstd, const real *gain, size_t N, size_t C)
 {
-    const size_t vectors = (C + LANES - 1) / LANES;
+    const size_t groups = (C + NORM_COLUMNS * LANES - 1) / (NORM_COLUMNS * LANES);
     const int threads = team();
     if (threads == 1) {
         for (size_t i = 0; i < N; i += NORM_CHUNK) {
             size_t end = PES_MIN(i + NORM_CHUNK, N);
-            norm_dx_rows(dx, dy, x, mean, rstd, gain, i, end, C);
-            for (size_t v = 0; v < vectors; v++)
-                norm_sums(dgain, dbias, dy, x, mean, rstd, i, end, C, v);
+            for (size_t r = i; r < end; r += LANES)
+                norm_dx_chunk(dx, dy, x, mean, rstd, gain, r, N, C);
+            for (size_t group = 0; group < groups; group++)
+                norm_sums_group(dgain, dbias, dy, x, mean, rstd, i, end, C, group);
         }
         return;
     }
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for nowait
-        for (size_t i = 0; i < N; i += NORM_CHUNK) {
-            norm_dx_rows(dx, dy, x, mean, rstd, gain, i, PES_MIN(i + NORM_CHUNK, N), C);
-        }
+        for (size_t i = 0; i < N; i += LANES)
+            norm_dx_chunk(dx, dy, x, mean, rstd, gain, i, N, C);
 #pragma omp for
-        for (size_t v = 0; v < vectors; v++)
-            norm_sums(dgain, dbias, dy, x, mean, rstd, 0, N, C, v);
+        for (size_t group = 0; group < groups; group++)
+            norm_sums_group(dgain, dbias, dy, x, mean, rstd, 0, N, C, group);
     }
 }
 
 /* --- elements
  * ---------------------------------------------------------------------------------------------------- */
-
-/* ReLU passes where the output is positive; GELU' = Phi(x) + x phi(x). */
-INLINE vec activation_slope(vec dy, vec saved, enum pes_activation activation)
-{
-    if (activation == PES_ACTIVATION_RELU) return v_keep(m_less((vec){0}, saved), dy);
-    vec cdf, density;
-    v_normal(&cdf, &density, saved);
-    return dy * (cdf + saved * density);
-}
 
 static void activation_backward(real *dx, const real *dy, const real *saved, enum pes_activation activation,
                                 size_t count)

@@ -26,7 +26,7 @@ struct pes_kernel_table {
                                const real *mean, const real *rstd, const real *gain, size_t N, size_t C);
     void (*activation_backward)(real *dx, const real *dy, const real *saved, enum pes_activation activation,
                                 size_t count);
-    void (*dropout_apply)(real *x, size_t N, size_t C, const struct pes_dropout *dropout);
+    void (*dropout_copy)(real *out, const real *x, size_t N, size_t C, const struct pes_dropout *dropout);
     void (*column_sum_add)(real *db, const real *dy, size_t ld, size_t m, size_t n);
     void (*cross_entropy)(double *loss_sum, int64_t *count, int64_t *correct, real *dlogits,
                           const real *logits, const int32_t *labels, size_t N, size_t classes, double scale,

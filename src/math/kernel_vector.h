@@ -8,6 +8,7 @@
 
 #include "pesweep/base.h"
 
+#include <math.h>
 #include <string.h>
 #if defined(KERNEL_AVX512) || defined(KERNEL_AVX2)
 #include <immintrin.h>
@@ -85,6 +86,11 @@ INLINE lane_mask m_first(size_t n)
     return (lane_mask)((1u << n) - 1);
 }
 
+INLINE vec v_sqrt(vec x)
+{
+    return (vec)NATIVE(sqrt)((native)x);
+}
+
 INLINE lane_mask m_less(vec a, vec b)
 {
     return NATIVE_MASK(cmp)((native)a, (native)b, _CMP_LT_OQ);
@@ -159,6 +165,11 @@ INLINE vec v_max(vec a, vec b) /* b if either is NaN */
     return (vec)NATIVE(max)((native)a, (native)b);
 }
 
+INLINE vec v_sqrt(vec x)
+{
+    return (vec)NATIVE(sqrt)((native)x);
+}
+
 INLINE vec v_load_masked(const real *p, lane_mask mask)
 {
     return (vec)NATIVE(maskload)(p, (__m256i)mask);
@@ -174,6 +185,13 @@ INLINE void v_store_masked(real *p, lane_mask mask, vec x)
 INLINE vec v_max(vec a, vec b) /* b if either is NaN */
 {
     return v_select(a > b, a, b);
+}
+
+INLINE vec v_sqrt(vec x)
+{
+    for (int l = 0; l < LANES; l++)
+        x[l] = (real)sqrt((double)x[l]);
+    return x;
 }
 
 INLINE vec v_load_masked(const real *p, lane_mask mask)
@@ -245,6 +263,20 @@ INLINE void v_transpose(vec rows[LANES])
         for (int r = 0; r < LANES; r++)
             rows[r] = next[r];
     }
+}
+
+/* Lane r = sum over the lanes of rows[r]: the passes of a transpose, adding up what it would deal. */
+INLINE vec v_row_sums(vec rows[LANES])
+{
+    UNROLL
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        UNROLL
+        for (int r = 0; r < half; r++) {
+            rows[r] = __builtin_shufflevector(rows[r], rows[r + half], SHUFFLE_LOW) +
+                      __builtin_shufflevector(rows[r], rows[r + half], SHUFFLE_HIGH);
+        }
+    }
+    return rows[0];
 }
 
 /* Sum over lanes, by halves. */

@@ -37,6 +37,20 @@ static double activate(double x, enum pes_activation activation)
     return x;
 }
 
+/* GELU' = Phi(x) + x phi(x). */
+static double activation_slope(double x, enum pes_activation activation)
+{
+    switch (activation) {
+    case PES_ACTIVATION_RELU:
+        return x > 0.0 ? 1.0 : 0.0;
+    case PES_ACTIVATION_GELU:
+        return 0.5 * erfc(-x * 0.70710678118654752440) + x * exp(-0.5 * x * x) * 0.39894228040143267794;
+    case PES_ACTIVATION_NONE:
+        break;
+    }
+    return 1.0;
+}
+
 static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
                     size_t n, size_t k, const struct pes_epilogue *epilogue)
 {
@@ -50,6 +64,7 @@ static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real
             if (e->bias) sum += (double)e->bias[j];
             if (e->before) e->before[i * ldo + j] = (real)sum;
             sum = activate(sum, e->activation) * pes_dropout_factor(&e->dropout, i, j);
+            if (e->slope_of) sum *= activation_slope((double)e->slope_of[i * ldo + j], e->slope);
             if (e->residual) sum += (double)e->residual[i * ldo + j];
             out[i * ldo + j] = (real)sum;
         }
@@ -126,25 +141,18 @@ static void layernorm_backward(real *dx, real *dgain, real *dbias, const real *d
     }
 }
 
-/* GELU' = Phi(x) + x phi(x). */
 static void activation_backward(real *dx, const real *dy, const real *saved, enum pes_activation activation,
                                 size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        double x = (double)saved[i], slope = 1.0;
-        if (activation == PES_ACTIVATION_RELU) slope = x > 0.0 ? 1.0 : 0.0;
-        if (activation == PES_ACTIVATION_GELU) {
-            slope = 0.5 * erfc(-x * 0.70710678118654752440) + x * exp(-0.5 * x * x) * 0.39894228040143267794;
-        }
-        dx[i] = (real)((double)dy[i] * slope);
-    }
+    for (size_t i = 0; i < count; i++)
+        dx[i] = (real)((double)dy[i] * activation_slope((double)saved[i], activation));
 }
 
-static void dropout_apply(real *x, size_t N, size_t C, const struct pes_dropout *dropout)
+static void dropout_copy(real *out, const real *x, size_t N, size_t C, const struct pes_dropout *dropout)
 {
     for (size_t i = 0; i < N; i++) {
         for (size_t j = 0; j < C; j++) {
-            x[i * C + j] = (real)((double)x[i * C + j] * pes_dropout_factor(dropout, i, j));
+            out[i * C + j] = (real)((double)x[i * C + j] * pes_dropout_factor(dropout, i, j));
         }
     }
 }
@@ -223,7 +231,7 @@ const struct pes_kernel_table pes_kernels_reference = {
     .layernorm_forward = layernorm_forward,
     .layernorm_backward = layernorm_backward,
     .activation_backward = activation_backward,
-    .dropout_apply = dropout_apply,
+    .dropout_copy = dropout_copy,
     .column_sum_add = column_sum_add,
     .cross_entropy = cross_entropy,
     .adamw_update = adamw_update,

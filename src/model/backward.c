@@ -18,8 +18,7 @@ static const real *enter_branch(const struct frame *frame, int site)
     struct pes_dropout dropout =
         pes_model_dropout(workspace, frame->pass, site, frame->batch->first * (uint64_t)frame->batch->T);
     if (dropout.rate <= 0) return workspace->d;
-    memcpy(workspace->branch, workspace->d, frame->N * frame->C * sizeof(real));
-    pes_dropout_apply(workspace->branch, frame->N, frame->C, &dropout);
+    pes_dropout_copy(workspace->branch, workspace->d, frame->N, frame->C, &dropout);
     return workspace->branch;
 }
 
@@ -73,9 +72,11 @@ static void feed_forward_backward(const struct frame *frame, int index)
     const real *dy = enter_branch(frame, pes_dropout_site(index, PES_DROPOUT_FEED_FORWARD_BRANCH));
     pes_gemm_tn_add(gradient + at->w2, F, dy, C, layer->h, F, C, F, N);
     pes_column_sum_add(gradient + at->b2, dy, C, N, C);
-    pes_gemm_nn(dh, F, dy, C, values + at->w2, F, N, F, C, NULL);
-    const real *saved = model->config.activation == PES_ACTIVATION_GELU ? layer->before : layer->h;
-    pes_activation_backward(dh, dh, saved, model->config.activation, N * F);
+    struct pes_epilogue through_activation = {
+        .slope = model->config.activation,
+        .slope_of = model->config.activation == PES_ACTIVATION_GELU ? layer->before : layer->h,
+    };
+    pes_gemm_nn(dh, F, dy, C, values + at->w2, F, N, F, C, &through_activation);
     pes_gemm_tn_add(gradient + at->w1, C, dh, F, layer->n2, C, F, C, N);
     pes_column_sum_add(gradient + at->b1, dh, F, N, F);
     pes_gemm_nn(dn, C, dh, F, values + at->w1, C, N, C, F, NULL);

@@ -31,6 +31,10 @@ static struct pes_epilogue epilogue_case(const struct gemm_case *c, unsigned bit
     e.activation = (enum pes_activation)(bits / 4 % 3);
     if (bits / 12 % 2) e.before = before;
     if (bits / 24 % 2) e.dropout = (struct pes_dropout){0.3, {9, PES_RNG_DROPOUT, 4}, 3 * (bits % 3)};
+    if (bits / 48 % 2) {
+        e.slope_of = c->start;
+        e.slope = (enum pes_activation)(bits % 3);
+    }
     return e;
 }
 
@@ -47,7 +51,7 @@ static void products_with_every_epilogue_agree_with_the_reference(void **state)
         struct gemm_case c = gemm_case(arena, number);
         size_t count = c.m * (c.n + PAD);
         double tolerance = 4 + 2 * (double)c.k, size = 4;
-        for (unsigned bits = 0; bits < 48; bits++) {
+        for (unsigned bits = 0; bits < 96; bits++) {
             struct pes_arena_mark mark = pes_arena_mark(arena);
             real *before[2], *out[2];
             for (int i = 0; i < 2; i++) {
