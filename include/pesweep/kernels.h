@@ -22,11 +22,12 @@ int pes_kernels_threads(void);
 enum pes_activation { PES_ACTIVATION_NONE, PES_ACTIVATION_RELU, PES_ACTIVATION_GELU };
 
 /* Inverted dropout: an element is kept with probability 1 - rate and then scaled by 1/(1 - rate).  Masks are
- * never stored: forward and backward draw the same words again.  The mask is a function of
- * (rng, row, column), row = first_row + row of the call: with words w[4] = pes_rng_words(rng, element) of the
- * element (row / 8) * 2^32 + column and h = row % 8, the element is dropped if the low (h even) or high (h
- * odd) half of w[h / 2] is below round(rate * 2^16).  The scale is that of this rounded rate.  rate 0 = off.
- */
+ * never stored: forward and backward draw the same words again.  The mask is a function of (rng, row,
+ * column), row = first_row + row of the call: with w[4] = Philox4x32-7 of key and counter as in rng.h, the
+ * element being (row / 8) * 2^32 + column, and h = row % 8, the element is dropped if the low (h even) or
+ * high (h odd) half of w[h / 2] is below round(rate * 2^16).  The scale is that of this rounded rate.  rate 0
+ * = off.  Seven rounds are the fewest that pass BigCrush (Salmon et al. 2011); masks need no more, and they
+ * are most of dropout's cost. */
 struct pes_dropout {
     double rate; /* [0, 1) */
     struct pes_rng rng;

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64, SMALLEST_BLOCK = 64 << 10 };
+enum { ALIGNMENT = 64, SMALLEST_BLOCK = 64 << 10, HUGE_PAGE = 2 << 20 };
 
 struct block {
     struct block *previous;
@@ -87,12 +88,25 @@ void pes_arena_destroy(struct pes_arena *arena)
     free(arena);
 }
 
+/* Large blocks ask for huge pages: a training step walks over tens of megabytes, more than the table of small
+ * pages that a core remembers.  The system may ignore it. */
+static struct block *new_block(size_t bytes)
+{
+    if (bytes < 2 * (size_t)HUGE_PAGE) return aligned_alloc(ALIGNMENT, bytes);
+    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    struct block *block = aligned_alloc(HUGE_PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (block) (void)madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
 static struct block *add_block(struct pes_arena *arena, size_t bytes)
 {
     size_t capacity = PES_MAX(bytes, (size_t)SMALLEST_BLOCK);
     /* Blocks double up to 16 MiB so that many small requests make few of them. */
     if (arena->last) capacity = PES_MAX(capacity, PES_MIN(2 * arena->last->capacity, (size_t)16 << 20));
-    if (capacity > SIZE_MAX - 2 * ALIGNMENT) return report(NULL, bytes);
+    if (capacity > SIZE_MAX - 2 * HUGE_PAGE) return report(NULL, bytes);
     capacity = (capacity + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct block *block;
     if (arena->spare && arena->spare->capacity >= bytes) {
@@ -100,7 +114,7 @@ static struct block *add_block(struct pes_arena *arena, size_t bytes)
         capacity = block->capacity;
         arena->spare = NULL;
     } else {
-        block = must_fail() ? NULL : aligned_alloc(ALIGNMENT, capacity + ALIGNMENT);
+        block = must_fail() ? NULL : new_block(capacity + ALIGNMENT);
         if (!block) return report(NULL, bytes);
     }
     *block = (struct block){arena->last, capacity, 0, pes_arena_bytes(arena)};

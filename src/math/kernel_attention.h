@@ -190,9 +190,13 @@ INLINE void gather_rows(real *to, const real *from, size_t ld, const int32_t *li
 /* Fills keys, k and v; returns how many keys are visible to anybody. */
 static int gather_keys(const struct plan *s, const struct pes_attention *a)
 {
-    int n = 0;
+    int n = a->mask ? 0 : a->T;
     for (int j = 0; j < a->T; j++) {
-        if (!a->mask || a->mask[j]) s->keys[n++] = j;
+        if (!a->mask) {
+            s->keys[j] = j;
+        } else if (a->mask[j]) {
+            s->keys[n++] = j;
+        }
     }
     FOR_WIDTH(a->width, gather_rows(s->k, a->k, a->k_ld, s->keys, n, constant))
     FOR_WIDTH(a->value_width, gather_rows(s->v, a->v, a->v_ld, s->keys, n, constant))
@@ -391,7 +395,7 @@ static void forward_block(const struct plan *s, const struct pes_attention *a, r
         for (int v = 0; v < QUERY_VECTORS; v++)
             correction[v] = top[v];
         FOR_WIDTH(a->width, forward_scores(s, a, first, j, end, top, constant))
-        for (int v = 0; v < QUERY_VECTORS; v++) {
+        for (int v = 0; j && v < QUERY_VECTORS; v++) {
             correction[v] = v_exp2_negative(correction[v] - top[v]);
             sum[v] *= correction[v];
         }

@@ -59,10 +59,10 @@ INLINE void backward_scores(const struct plan *s, const struct query_lanes *lane
     }
 }
 
-/* rows[keys][pad] += weights[keys][QUERIES] queries[QUERIES][pad], `keys` a multiple of KEY_PAD.  Keys per
+/* rows[keys][pad] (+)= weights[keys][QUERIES] queries[QUERIES][pad]; `keys` a multiple of KEY_PAD.  Keys per
  * tile and vectors of columns are chosen so that accumulators fill the registers. */
-INLINE void add_by_key_tile(real *rows, const real *weights, const real *queries, size_t pad, const int R,
-                            const int V)
+INLINE void add_by_key_tile(real *rows, const real *weights, const real *queries, size_t pad, bool add,
+                            const int R, const int V)
 {
     vec tile[KEY_PAD][4];
     UNROLL
@@ -89,22 +89,25 @@ INLINE void add_by_key_tile(real *rows, const real *weights, const real *queries
         UNROLL
         for (int v = 0; v < V; v++) {
             real *to = rows + (size_t)r * pad + v * LANES;
-            v_store(to, v_load(to) + tile[r][v]);
+            v_store(to, add ? v_load(to) + tile[r][v] : tile[r][v]);
         }
     }
 }
 
-static void add_by_key(real *rows, const real *weights, const real *queries, size_t pad, int keys)
+/* Keys from `done` on have no gradient yet. */
+static void add_by_key(real *rows, const real *weights, const real *queries, size_t pad, int keys, int done)
 {
     size_t c = 0;
     for (; c + 2 * LANES <= pad; c += 2 * LANES) {
         for (int t = 0; t < keys; t += KEY_TILE) {
-            add_by_key_tile(rows + (size_t)t * pad + c, weights + t * QUERIES, queries + c, pad, KEY_TILE, 2);
+            add_by_key_tile(rows + (size_t)t * pad + c, weights + t * QUERIES, queries + c, pad, t < done,
+                            KEY_TILE, 2);
         }
     }
     if (c == pad) return;
     for (int t = 0; t < keys; t += 2 * KEY_TILE) {
-        add_by_key_tile(rows + (size_t)t * pad + c, weights + t * QUERIES, queries + c, pad, 2 * KEY_TILE, 1);
+        add_by_key_tile(rows + (size_t)t * pad + c, weights + t * QUERIES, queries + c, pad, t < done,
+                        2 * KEY_TILE, 1);
     }
 }
 
@@ -176,7 +179,8 @@ static void gather_gradients(struct query_lanes *lanes, const struct plan *s, co
 }
 
 static void backward_block(const struct plan *s, const struct pes_attention *a, real *dbias,
-                           const struct query_lanes *lanes, bool dropping, int first, int count, int n)
+                           const struct query_lanes *lanes, bool dropping, int first, int count, int n,
+                           int done)
 {
     for (int j = 0; j < n; j += BACKWARD_KEYS) {
         const int end = PES_MIN(n, j + BACKWARD_KEYS), rows = (int)padded((size_t)(end - j), KEY_TILE);
@@ -193,8 +197,8 @@ static void backward_block(const struct plan *s, const struct pes_attention *a, 
             memset(s->ds + (size_t)rows * QUERIES, 0, (size_t)(all - rows) * QUERIES * sizeof(real));
         }
         if (dbias) add_bias_gradient(dbias, s, a, first, count, j, end);
-        add_by_key(s->dv + (size_t)j * s->value_pad, s->p, s->d_o, s->value_pad, all);
-        add_by_key(s->dk + (size_t)j * s->width_pad, s->ds, s->q, s->width_pad, all);
+        add_by_key(s->dv + (size_t)j * s->value_pad, s->p, s->d_o, s->value_pad, all, done - j);
+        add_by_key(s->dk + (size_t)j * s->width_pad, s->ds, s->q, s->width_pad, all, done - j);
         add_by_query(s, j, rows);
     }
     if (n == 0) memset(s->dq_turned, 0, s->width_pad * QUERIES * sizeof(real));
@@ -241,16 +245,15 @@ static void attention_backward(const struct pes_attention *a, const real *o, siz
     const struct plan s = attention_plan(scratch, (size_t)a->T, (size_t)a->width, (size_t)a->value_width);
     const struct dropper dropper = dropper_of(&a->dropout);
     const int n = gather_keys(&s, a);
-    const size_t rows = padded((size_t)n, KEY_PAD);
-    memset(s.dk, 0, rows * s.width_pad * sizeof(real));
-    memset(s.dv, 0, rows * s.value_pad * sizeof(real));
+    int done = 0;
     for (int first = 0; first < a->T; first += QUERIES) {
         const int count = PES_MIN(a->T - first, (int)QUERIES), seen = visible_keys(&s, a, first, count, n);
         struct query_lanes lanes;
         gather_queries(&s, a, s.q, first, count);
         gather_gradients(&lanes, &s, a, o, o_ld, log_sum_exp, d_o, d_o_ld, dropper.factor, first, count);
         draw_keep(&s, &dropper, first, seen);
-        backward_block(&s, a, dbias, &lanes, dropper.threshold > 0, first, count, seen);
+        backward_block(&s, a, dbias, &lanes, dropper.threshold > 0, first, count, seen, done);
+        done = (int)padded((size_t)seen, KEY_PAD);
         put_query_gradients(&s, a, dq, first, count);
     }
     FOR_WIDTH(a->width,

@@ -1,6 +1,6 @@
 /* kernel_dropout.h - dropout masks in vectors: the mapping of kernels.h, eight rows at a time.
  *
- * Philox4x32-10 (Salmon et al. 2011) runs in 64-bit lanes, one counter each, of which the low halves count:
+ * Philox4x32-7 (Salmon et al. 2011) runs in 64-bit lanes, one counter each, of which the low halves count:
  * the 32 x 32 -> 64 bit product ignores the high ones.  Column c has a counter of its own, and its 128 bits
  * serve the eight rows of a group, so lanes are columns and nothing needs to be transposed. */
 #ifndef PESWEEP_MATH_KERNEL_DROPOUT_H
@@ -16,7 +16,7 @@ typedef uint64_t wide __attribute__((vector_size(KERNEL_VECTOR_BYTES)));
 enum {
     WIDE_LANES = KERNEL_VECTOR_BYTES / 8,
     WIDES = LANES / WIDE_LANES, /* counters of a vec of columns fill this many */
-    PHILOX_ROUNDS = 10,
+    PHILOX_ROUNDS = 7,
     ROW_GROUP = 8
 };
 static const uint32_t PHILOX_M0 = 0xd2511f53, PHILOX_M1 = 0xcd9e8d57;
@@ -50,6 +50,18 @@ INLINE wide wide_product(wide a, uint32_t b)
 #endif
 }
 
+/* The high half of each lane in the low one; a shuffle where shifts compete with products for a port. */
+INLINE wide wide_high(wide x)
+{
+#if defined(KERNEL_AVX512)
+    return (wide)_mm512_shuffle_epi32((__m512i)x, _MM_PERM_CDAB);
+#elif defined(KERNEL_AVX2)
+    return (wide)_mm256_shuffle_epi32((__m256i)x, 0xb1);
+#else
+    return x >> 32;
+#endif
+}
+
 INLINE wide wide_xor3(wide a, wide b, uint32_t c)
 {
 #if defined(KERNEL_AVX512)
@@ -72,9 +84,9 @@ INLINE void philox(wide x[][4], const int chains, const wide *columns, uint64_t 
     UNROLL
     for (int n = 0; n < chains; n++) {
         wide low = wide_product(columns[n], PHILOX_M0);
-        wide word2 = (low >> 32) ^ (rng->purpose ^ key1);
+        wide word2 = wide_high(low) ^ (rng->purpose ^ key1);
         wide product = wide_product(word2, PHILOX_M1);
-        x[n][0] = (product >> 32) ^ (word1 ^ (key0 + PHILOX_W0));
+        x[n][0] = wide_high(product) ^ (word1 ^ (key0 + PHILOX_W0));
         x[n][1] = product;
         x[n][2] = low ^ carried;
         x[n][3] = wide_set((uint32_t)first);
@@ -86,8 +98,8 @@ INLINE void philox(wide x[][4], const int chains, const wide *columns, uint64_t 
         UNROLL
         for (int n = 0; n < chains; n++) {
             wide low = wide_product(x[n][0], PHILOX_M0), high = wide_product(x[n][2], PHILOX_M1);
-            x[n][0] = wide_xor3(high >> 32, x[n][1], key0);
-            x[n][2] = wide_xor3(low >> 32, x[n][3], key1);
+            x[n][0] = wide_xor3(wide_high(high), x[n][1], key0);
+            x[n][2] = wide_xor3(wide_high(low), x[n][3], key1);
             x[n][1] = high;
             x[n][3] = low;
         }
@@ -118,19 +130,21 @@ INLINE void keep_of_word(lane_mask *keep, const wide *words, uint32_t threshold)
 #endif
 }
 
-/* keep[rows][vectors]: columns [column, column + vectors * LANES) of rows [row, row + rows) of the call. */
-INLINE void keep_fill(lane_mask *keep, const struct dropper *dropper, size_t row, size_t rows, size_t column,
-                      const int vectors)
+/* keep[row][v], rows `stride` apart: up to two vectors of columns from `column` on, rows [row, row + rows).
+ */
+INLINE void keep_columns(lane_mask *keep, size_t stride, const struct dropper *dropper, size_t row,
+                         size_t rows, size_t column, const int vectors)
 {
-    uint64_t first = dropper->dropout->first_row + row, end = first + rows;
-    wide columns[vectors * WIDES];
+    const uint64_t first = dropper->dropout->first_row + row, end = first + rows;
+    wide columns[2 * WIDES];
+    UNROLL
     for (int n = 0; n < vectors * WIDES; n++) {
-        for (int l = 0; l < WIDE_LANES; l++) {
-            columns[n][l] = (uint32_t)(column + (size_t)(n / WIDES * LANES + l * WIDES + n % WIDES));
-        }
+        columns[n] = wide_set(column + (size_t)(n / WIDES * LANES + n % WIDES));
+        for (int l = 0; l < WIDE_LANES; l++)
+            columns[n][l] += (uint64_t)(l * WIDES);
     }
     for (uint64_t group = first / ROW_GROUP; group * ROW_GROUP < end; group++) {
-        wide x[vectors * WIDES][4];
+        wide x[2 * WIDES][4];
         philox(x, vectors * WIDES, columns, group, &dropper->dropout->rng);
         UNROLL
         for (int w = 0; w < 4; w++) {
@@ -142,11 +156,21 @@ INLINE void keep_fill(lane_mask *keep, const struct dropper *dropper, size_t row
                     words[n] = x[v * WIDES + n][w];
                 lane_mask pair[2];
                 keep_of_word(pair, words, dropper->threshold);
-                if (even >= first && even < end) keep[(even - first) * (size_t)vectors + (size_t)v] = pair[0];
+                if (even >= first && even < end) keep[(even - first) * stride + (size_t)v] = pair[0];
                 if (even + 1 >= first && even + 1 < end)
-                    keep[(even + 1 - first) * (size_t)vectors + (size_t)v] = pair[1];
+                    keep[(even + 1 - first) * stride + (size_t)v] = pair[1];
             }
         }
+    }
+}
+
+/* keep[rows][vectors]: columns [column, column + vectors * LANES) of rows [row, row + rows) of the call; an
+ * even number of vectors, two by two so that the generator's state stays in registers. */
+INLINE void keep_fill(lane_mask *keep, const struct dropper *dropper, size_t row, size_t rows, size_t column,
+                      const int vectors)
+{
+    for (int v = 0; v < vectors; v += 2) {
+        keep_columns(keep + v, (size_t)vectors, dropper, row, rows, column + (size_t)(v * LANES), 2);
     }
 }
 
@@ -159,13 +183,16 @@ static void dropout_copy(real *out, const real *x, size_t N, size_t C, const str
     }
     for (size_t i = 0; i < N; i += ROW_GROUP) {
         size_t rows = PES_MIN(N - i, ROW_GROUP);
-        for (size_t j = 0; j < C; j += LANES) {
-            lane_mask keep[ROW_GROUP], inside = m_first(PES_MIN(C - j, LANES));
-            keep_fill(keep, &dropper, i, rows, j, 1);
-            for (size_t r = 0; r < rows; r++) {
-                size_t at = (i + r) * C + j;
-                v_store_masked(out + at, inside,
-                               v_keep(keep[r], v_load_masked(x + at, inside) * dropper.factor));
+        for (size_t j = 0; j < C; j += 2 * LANES) {
+            lane_mask keep[ROW_GROUP][2];
+            keep_columns(keep[0], 2, &dropper, i, rows, j, 2);
+            for (size_t v = 0; v < 2 && j + v * LANES < C; v++) {
+                lane_mask inside = m_first(PES_MIN(C - j - v * LANES, LANES));
+                for (size_t r = 0; r < rows; r++) {
+                    size_t at = (i + r) * C + j + v * LANES;
+                    vec kept = v_keep(keep[r][v], v_load_masked(x + at, inside) * dropper.factor);
+                    v_store_masked(out + at, inside, kept);
+                }
             }
         }
     }

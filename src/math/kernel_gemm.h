@@ -155,7 +155,13 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
     const size_t corner = place->i * g->ldo + place->j;
     real *out = g->out + corner;
     struct tile tile;
-    TILE_EACH(__builtin_prefetch(out + at, 1))
+    if (g->k > 64) {
+        TILE_EACH(__builtin_prefetch(out + at, 0, 2))
+        if (e && e->residual && e->residual != g->out)
+            TILE_EACH(__builtin_prefetch(e->residual + corner + at, 0, 2))
+        if (e && e->slope_of) TILE_EACH(__builtin_prefetch(e->slope_of + corner + at, 0, 2))
+        if (e && e->before) TILE_EACH(__builtin_prefetch(e->before + corner + at, 0, 2))
+    }
     tile_product(&tile, R, V, edge, false, g->a + place->i * g->lda, g->lda, 1, g->b + place->j, g->ldb,
                  place);
     if (!e) {
@@ -219,7 +225,7 @@ INLINE void tn_tile(const struct product *g, const int R, const int V, const boo
 {
     real *out = g->out + place->i * g->ldo + place->j;
     struct tile tile;
-    TILE_EACH(__builtin_prefetch(out + at, 1))
+    TILE_EACH(__builtin_prefetch(out + at, 0, 2))
     tile_product(&tile, R, V, edge, ahead, g->a + place->first * g->lda + place->i, 1, g->lda,
                  g->b + place->first * g->ldb + place->j, g->ldb, place);
     TILE_EACH(TILE_STORE(out + at, TILE_LOAD(out + at) + tile.v[r][v]))

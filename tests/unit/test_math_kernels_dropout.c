@@ -4,13 +4,39 @@
 
 static const struct pes_rng RNG = {0x123456789abcdef0, PES_RNG_DROPOUT, 7};
 
-/* The mapping of kernels.h, written out from the words of the generator. */
+/* Seven rounds of Philox4x32 as the paper's figure writes them. */
+static void philox7(uint32_t x[4], uint32_t key0, uint32_t key1)
+{
+    for (int round = 0; round < 7; round++) {
+        uint64_t a = (uint64_t)0xD2511F53 * x[0], b = (uint64_t)0xCD9E8D57 * x[2];
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ x[1] ^ key0, (uint32_t)b, (uint32_t)(a >> 32) ^ x[3] ^ key1,
+                            (uint32_t)a};
+        memcpy(x, next, sizeof next);
+        key0 += 0x9E3779B9;
+        key1 += 0xBB67AE85;
+    }
+}
+
+/* The mapping of kernels.h, written out. */
 static bool dropped(const struct pes_dropout *d, uint64_t row, uint64_t column)
 {
-    uint32_t w[4];
-    pes_rng_words(&d->rng, (row / 8) * 4294967296 + column, w);
+    uint32_t w[4] = {(uint32_t)column, (uint32_t)(row / 8), d->rng.step, d->rng.purpose};
+    philox7(w, (uint32_t)d->rng.seed, (uint32_t)(d->rng.seed >> 32));
     uint32_t word = w[row % 8 / 2], half = row % 2 ? word / 65536 : word % 65536;
     return half < (uint32_t)floor(d->rate * 65536 + 0.5);
+}
+
+/* First vectors of the generator's known-answer file (kat_vectors of Random123: philox4x32 7). */
+static void the_generator_gives_its_known_answers(void **state)
+{
+    (void)state;
+    uint32_t zeros[4] = {0, 0, 0, 0}, ones[4] = {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff};
+    philox7(zeros, 0, 0);
+    philox7(ones, 0xffffffff, 0xffffffff);
+    const uint32_t of_zeros[4] = {0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48};
+    const uint32_t of_ones[4] = {0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662};
+    assert_memory_equal(zeros, of_zeros, sizeof zeros);
+    assert_memory_equal(ones, of_ones, sizeof ones);
 }
 
 static void masks_are_those_of_the_documented_mapping(void **state)
@@ -167,6 +193,7 @@ static void attention_drops_the_documented_pairs_in_both_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_generator_gives_its_known_answers),
         cmocka_unit_test(masks_are_those_of_the_documented_mapping),
         cmocka_unit_test(an_epilogue_draws_the_mask_that_apply_draws),
         cmocka_unit_test(a_micro_batch_has_the_masks_of_its_rows_in_the_batch),
