@@ -6,6 +6,8 @@
 #ifndef PESWEEP_HEADS_H
 #define PESWEEP_HEADS_H
 
+#include <stdio.h>
+
 #include "pesweep/variable.h"
 
 struct pes_heads_model {
@@ -25,5 +27,9 @@ struct pes_heads {
 
 /* PES_IO or PES_MEMORY with a message; an older file of this name is replaced at the end. */
 enum pes_status pes_heads_write(const char *path, const struct pes_heads *heads);
+
+/* What such a file holds besides the spectra, whose variables are a results file's; `variables` (ended by
+ * name NULL) are those of behaviours and interventions. */
+void pes_heads_print_reference(FILE *out, bool markdown, const struct pes_variable *variables);
 
 #endif

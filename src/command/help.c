@@ -4,6 +4,8 @@
 
 #include "options.h"
 #include "pesweep/command.h"
+#include "pesweep/heads.h"
+#include "pesweep/pretrained.h"
 #include "pesweep/store.h"
 #include "pesweep/sweep.h"
 #include "pesweep/text.h"
@@ -57,6 +59,7 @@ static enum pes_status run(int argc, char **argv)
     }
     if (strcmp(topic, "results-file") == 0) {
         pes_store_print_reference(stdout, markdown);
+        pes_heads_print_reference(stdout, markdown, pes_intervention_variables);
         return PES_OK;
     }
     if (strcmp(topic, "exit-codes") == 0) {

@@ -99,24 +99,6 @@ static bool create_scale(hid_t group, enum axis axis, size_t size, hid_t *scale)
 
 /* --- groups --- */
 
-static const char *group_comment(const char *name)
-{
-    static const char *const comments[][2] = {
-        {"trials", "one row per trained model: what was swept, how it ended, final metrics"},
-        {"models", "one row per checkpoint that was read: where it lies and what it is"},
-        {"behaviours", "what the heads of these checkpoints attend to on random tokens that repeat"},
-        {"curves", "what was measured while training"},
-        {"spectra", "spectra of every head's raw query-key form, final weights"},
-        {"spectra_folded", "the same with the norm's gain folded in and centred"},
-        {"attention", "mean attention and score maps"},
-        {"probes", "interventions at evaluation: ablation, phase zeroing, symmetrisation"},
-        {"weights", "final parameters as flat vectors, and the table that cuts them into tensors"},
-        {"provenance", "where and when; everything elsewhere depends on the sweep alone"}};
-    for (size_t i = 0; i < PES_COUNT(comments); i++)
-        if (!strcmp(comments[i][0], name)) return comments[i][1];
-    return "";
-}
-
 static enum pes_status get_group(struct creation *creation, const char *name, struct group **group)
 {
     for (size_t g = 0; g < creation->num_groups; g++)
@@ -134,8 +116,10 @@ static enum pes_status get_group(struct creation *creation, const char *name, st
     if (properties >= 0)
         (*group)->id = H5Gcreate2(creation->file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
     hdf_close(&properties);
-    const char *comment = group_comment(name);
-    if ((*group)->id < 0 || (comment[0] && !hdf_put_text((*group)->id, "comment", comment)))
+    const struct store_group *known = store_groups;
+    while (known->name && strcmp(known->name, name))
+        known++;
+    if ((*group)->id < 0 || (known->name && !hdf_put_text((*group)->id, "comment", known->help)))
         return failed(creation, name);
     return PES_OK;
 }

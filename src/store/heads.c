@@ -28,21 +28,27 @@
     X(causal, "1: a query sees no later key")                                                                \
     X(inner_norm, "1: queries or keys are normalised; M is exact up to a positive factor per token")
 
-enum { MOST_OWN = 32 };
+#define OWN(of, named, type, dimensions, text)                                                               \
+    {.content = CONTENT_COLUMN,                                                                              \
+     .which = NUM_COLUMNS,                                                                                   \
+     .group = of,                                                                                            \
+     .name = named,                                                                                          \
+     .element = type,                                                                                        \
+     .rank = dimensions,                                                                                     \
+     .axes = {AXIS_MODEL},                                                                                   \
+     .unit = "",                                                                                             \
+     .help = text},
 
-static void add_own(struct file_table *table, const char *name, enum element element, int rank,
-                    const char *group, const char *help)
-{
-    static const struct dataset model_row = {
-        .content = CONTENT_COLUMN, .which = NUM_COLUMNS, .axes = {AXIS_MODEL}, .unit = ""};
-    struct dataset *dataset = &table->datasets[table->num_datasets++];
-    *dataset = model_row;
-    dataset->group = group;
-    dataset->name = name;
-    dataset->element = element;
-    dataset->rank = rank;
-    dataset->help = help;
-}
+/* What a file has besides the layout's variables. */
+static const struct dataset own[] = {
+#define X(field, help) OWN("models", #field, ELEMENT_TEXT, 1, help)
+    MODEL_TEXTS(X)
+#undef X
+#define X(field, help) OWN("models", #field, ELEMENT_I32, 1, help)
+        MODEL_NUMBERS(X)
+#undef X
+            OWN("models", "step", ELEMENT_F64, 1, "training step that the path names; NaN if it names none")
+                OWN("provenance", "settings", ELEMENT_TEXT, 0, "what was asked for, as JSON")};
 
 static void add_field(struct file_table *table, size_t which)
 {
@@ -70,23 +76,23 @@ static enum pes_status make_table(const struct pes_heads *heads, struct pes_aren
 {
     static const struct pes_sweep none = {.name = "inspect"};
     *table = (struct file_table){.format = FORMAT, .sweep = &none, .layout = heads->layout};
-    table->datasets = pes_arena_take(arena, heads->layout->num_fields + MOST_OWN, sizeof *table->datasets);
+    table->datasets =
+        pes_arena_take(arena, heads->layout->num_fields + PES_COUNT(own), sizeof *table->datasets);
     if (!table->datasets) return PES_MEMORY;
     for (int d = 0; d < PES_NUM_DIMENSIONS; d++)
         table->size[d] = heads->layout->size[d];
     table->size[AXIS_MODEL] = heads->num_models;
-#define X(name, help) add_own(table, #name, ELEMENT_TEXT, 1, "models", help);
-    MODEL_TEXTS(X)
-#undef X
-#define X(name, help) add_own(table, #name, ELEMENT_I32, 1, "models", help);
-    MODEL_NUMBERS(X)
-#undef X
-    add_own(table, "step", ELEMENT_F64, 1, "models",
-            "training step that the path names; NaN if it names none");
+    memcpy(table->datasets, own, sizeof own);
+    table->num_datasets = PES_COUNT(own);
     for (size_t f = 0; f < heads->layout->num_fields; f++)
         add_field(table, f);
-    add_own(table, "settings", ELEMENT_TEXT, 0, "provenance", "what was asked for, as JSON");
     return PES_OK;
+}
+
+const struct dataset *store_heads_columns(size_t *count)
+{
+    *count = PES_COUNT(own);
+    return own;
 }
 
 /* --- values --- */

@@ -7,6 +7,24 @@
 
 #include "pesweep/text.h"
 
+const struct store_group store_groups[] = {
+    {"trials", "one row per trained model: the swept keys under their names, how it ended, final metrics",
+     false},
+    {"models", "one row per checkpoint that inspect has read: where it lies and what it is", true},
+    {"curves",
+     "through training: accuracy and losses on the evaluation grid, measures on the checkpoint grid", false},
+    {"spectra", "M = W_q^T W_k of every head, raw, final weights", false},
+    {"spectra_folded", "the same with the norm's gain folded in and centred under LayerNorm", false},
+    {"attention", "mean attention maps and mean raw scores", false},
+    {"behaviours", "what the heads of inspected checkpoints attend to on random tokens that repeat", true},
+    {"probes", "ablation, phase zeroing, symmetrisation and behaviours of the final model", false},
+    {"weights", "final parameters as flat vectors, and the table that cuts them into tensors", false},
+    {"provenance",
+     "sweep text, every value in use, versions, hosts, times; the only group that differs between runs",
+     false},
+    {NULL, NULL, false},
+};
+
 const char *store_axis_name(enum axis axis)
 {
 #define X(symbol, name, meaning) name,

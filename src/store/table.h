@@ -26,6 +26,13 @@ enum axis {
         NUM_AXES
 };
 const char *store_axis_name(enum axis axis);
+
+/* The groups of a file and what is in them, up to a row without a name. */
+struct store_group {
+    const char *name, *help;
+    bool inspected; /* only in files of heads */
+};
+extern const struct store_group store_groups[];
 const char *store_axis_meaning(enum axis axis);
 /* Names of the places along an axis whose places have names, NULL for numbered ones; the number of the first.
  */
@@ -127,6 +134,8 @@ enum pes_status store_table_create(const struct pes_sweep *sweep, const struct p
 
 /* One of the store's own columns; lives for ever. */
 const struct dataset *store_column(enum column column);
+/* What a file of heads has besides its layout's variables. */
+const struct dataset *store_heads_columns(size_t *count);
 
 /* Parameter sets and their tensors, for store_table_create. */
 enum pes_status store_list_tensors(const struct pes_sweep *sweep, struct pes_arena *arena,
