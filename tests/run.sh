@@ -62,7 +62,7 @@ suite() {
 }
 
 build() {
-    step "configure $1" cmake --preset "$1"
+    step "configure $1" cmake --preset "$1" -DPES_TESTS=ON
     step "build $1" cmake --build "build/$1"
 }
 

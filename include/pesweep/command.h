@@ -6,13 +6,15 @@
 
 struct pes_command {
     const char *name, *usage, *summary;
-    const char *help; /* options, a line each */
+    const char *help;            /* options, a line each: see help.h of src/command for the form */
+    const char *const *operands; /* words an operand may be, for completion; ended by NULL; NULL = a file */
     /* argv[0] is the command's name.  Prints its own results; errors are returned. */
     enum pes_status (*run)(int argc, char **argv);
 };
 
 /* In the order in which `pesweep help` lists them. */
 #define PES_COMMANDS(X)                                                                                      \
+    X(init)                                                                                                  \
     X(plan)                                                                                                  \
     X(run) X(status) X(analyze) X(export) X(inspect) X(verify) X(merge) X(replay) X(list) X(doctor) X(help)
 #define X(identifier) extern const struct pes_command pes_command_##identifier;

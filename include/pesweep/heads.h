@@ -31,5 +31,7 @@ enum pes_status pes_heads_write(const char *path, const struct pes_heads *heads)
 /* What such a file holds besides the spectra, whose variables are a results file's; `variables` (ended by
  * name NULL) are those of behaviours and interventions. */
 void pes_heads_print_reference(FILE *out, bool markdown, const struct pes_variable *variables);
+/* The same as a list of {group, name, dimensions, type, unit, meaning}: see pes_store_describe. */
+struct json_t *pes_heads_describe(const struct pes_variable *variables);
 
 #endif

@@ -20,8 +20,9 @@ void pes_log_error(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* One JSON object (no newline) to the log file, and to standard output with --json. */
 void pes_log_event(const char *json);
 
-/* Replaces the progress line on a terminal; elsewhere prints at most one line every 60 s.  True from wanted:
- * a new text would be shown now, so that it needn't be made otherwise. */
+/* Replaces the progress line on a terminal, clipped to its width; elsewhere (a pipe, a file, TERM=dumb)
+ * prints a line after 10 s, and then at longer distances up to 60 s.  True from wanted: a new text would be
+ * shown now, so that it needn't be made otherwise. */
 bool pes_log_progress_wanted(void);
 void pes_log_progress(const char *text);
 void pes_log_progress_end(void);

@@ -135,6 +135,9 @@ uint64_t pes_store_file_bytes(const struct pes_sweep *sweep, const struct pes_la
 /* Every variable that a results file can hold, by group: `pesweep help results-file`; Markdown for the
  * README. */
 void pes_store_print_reference(FILE *out, bool markdown);
+/* The same as a list of {group, name, dimensions, type, unit, meaning}, a new reference to a Jansson object;
+ * NULL: no memory. */
+struct json_t *pes_store_describe(void);
 
 /* Versions and build of HDF5 for provenance: "1.10.8, parallel". */
 const char *pes_store_library(void);

@@ -133,4 +133,7 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
 /* Reference of the sweep file from the key table (`pesweep help sweep-file`); markdown for the README. */
 void pes_sweep_print_reference(FILE *out, bool markdown);
 
+/* The sweep file as a JSON Schema (draft 2020-12), a new reference to a Jansson object; NULL: no memory. */
+struct json_t *pes_sweep_schema(void);
+
 #endif

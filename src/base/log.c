@@ -10,17 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#define TERMINAL_INTERVAL 0.2 /* seconds between two progress texts */
-#define PLAIN_INTERVAL    60.0
+#define TERMINAL_INTERVAL    0.2  /* seconds between two progress texts */
+#define FIRST_PLAIN_INTERVAL 10.0 /* so that a short run says something too; then twice as long each time */
+#define PLAIN_INTERVAL       60.0
 
 static struct {
     FILE *file;
     bool quiet, json;
     bool line_shown;      /* the cursor stands behind a progress line */
     double last_progress; /* clock of the last one shown, or of the opening */
+    double plain_interval;
     char speaker[128];
 } state;
 
@@ -37,6 +40,7 @@ enum pes_status pes_log_open(const char *path, bool quiet, bool json)
     state.quiet = quiet;
     state.json = json;
     state.last_progress = now();
+    state.plain_interval = FIRST_PLAIN_INTERVAL;
     if (path) {
         state.file = fopen(path, "a");
         if (!state.file) return pes_fail(PES_IO, "%s: the log can't be opened: %s", path, strerror(errno));
@@ -70,6 +74,31 @@ static void append(const char *line)
     }
 }
 
+/* Whether lines can be moved over and coloured. */
+static bool on_terminal(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
+/* Bold red, yellow, plain: "" where there is no colour (https://no-color.org). */
+static const char *colour(const char *code)
+{
+    const char *forbidden = getenv("NO_COLOR");
+    return on_terminal() && !(forbidden && *forbidden) ? code : "";
+}
+#define ERROR_COLOUR   "\x1b[1;31m"
+#define WARNING_COLOUR "\x1b[33m"
+#define NO_COLOUR      "\x1b[0m"
+
+/* A line that fills the terminal would wrap, and its beginning couldn't be reached any more. */
+static int room_on_line(void)
+{
+    struct winsize size;
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    return PES_MAX(columns - 1, 1);
+}
+
 static void clear_line(void)
 {
     if (state.line_shown) fputs("\r\x1b[K", stderr);
@@ -90,13 +119,16 @@ static void append_message(const char *level, const char *message)
     free(line);
 }
 
-static void say(const char *level, const char *prefix, bool shown, const char *format, va_list arguments)
+static void say(const char *level, const char *prefix, const char *hue, bool shown, const char *format,
+                va_list arguments)
 {
     char text[2048];
     vsnprintf(text, sizeof text, format, arguments);
     if (shown) {
         clear_line();
-        fprintf(stderr, "pesweep: %s%s%s%s\n", state.speaker, state.speaker[0] ? ": " : "", prefix, text);
+        const char *on = colour(hue), *off = *on ? NO_COLOUR : "";
+        fprintf(stderr, "%spesweep:%s %s%s%s%s%s%s\n", on, off, state.speaker, state.speaker[0] ? ": " : "",
+                *prefix ? on : "", prefix, *prefix ? off : "", text);
     }
     append_message(level, text);
 }
@@ -105,7 +137,7 @@ void pes_log_info(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say("info", "", !state.quiet, format, arguments);
+    say("info", "", "", !state.quiet, format, arguments);
     va_end(arguments);
 }
 
@@ -113,7 +145,7 @@ void pes_log_warning(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say("warning", "warning: ", true, format, arguments);
+    say("warning", "warning: ", WARNING_COLOUR, true, format, arguments);
     va_end(arguments);
 }
 
@@ -121,7 +153,7 @@ void pes_log_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say("error", "", true, format, arguments);
+    say("error", "", ERROR_COLOUR, true, format, arguments);
     va_end(arguments);
 }
 
@@ -136,16 +168,16 @@ void pes_log_event(const char *json)
 bool pes_log_progress_wanted(void)
 {
     if (state.quiet) return false;
-    double interval = isatty(STDERR_FILENO) ? TERMINAL_INTERVAL : PLAIN_INTERVAL;
-    return now() - state.last_progress >= interval;
+    return now() - state.last_progress >= (on_terminal() ? TERMINAL_INTERVAL : state.plain_interval);
 }
 
 void pes_log_progress(const char *text)
 {
     if (!pes_log_progress_wanted()) return;
     state.last_progress = now();
-    if (isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\r%s\x1b[K", text);
+    state.plain_interval = PES_MIN(2 * state.plain_interval, PLAIN_INTERVAL);
+    if (on_terminal()) {
+        fprintf(stderr, "\r%.*s\x1b[K", room_on_line(), text);
         fflush(stderr);
         state.line_shown = true;
     } else {

@@ -4,6 +4,8 @@
  * run does, without the training. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "options.h"
 #include "pesweep/command.h"
 #include "pesweep/comm.h"
@@ -27,6 +30,40 @@ struct rank_facts {
     int32_t cores;
 };
 
+/* Rank 0's findings: said as they come, or kept for one JSON object. */
+static struct {
+    bool json;
+    json_t *facts;
+} report;
+
+static void keep(const char *name, json_t *value)
+{
+    if (report.facts)
+        json_object_set_new(report.facts, name, value);
+    else
+        json_decref(value);
+}
+
+/* A line of text, unless JSON is wanted. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    if (report.json) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+}
+
+static void keep_ranks(const struct rank_facts *facts, int ranks)
+{
+    json_t *list = json_array();
+    for (int r = 0; r < ranks; r++)
+        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:s}", "host", facts[r].host, "cores",
+                                              (int)facts[r].cores, "kernels", facts[r].isa, "blas_kernels",
+                                              facts[r].core));
+    keep("ranks", list);
+}
+
 static void print_ranks(const struct rank_facts *facts, int ranks)
 {
     for (int r = 0; r < ranks; r++) {
@@ -35,11 +72,11 @@ static void print_ranks(const struct rank_facts *facts, int ranks)
         while (last + 1 < ranks && memcmp(&facts[last + 1], &facts[r], sizeof *facts) == 0)
             last++;
         if (last > r)
-            printf("ranks %d-%d", r, last);
+            say("ranks %d-%d", r, last);
         else
-            printf("rank %d", r);
-        printf(" on %s: may use %d core%s each, kernels %s, BLAS kernels %s\n", facts[r].host, facts[r].cores,
-               facts[r].cores == 1 ? "" : "s", facts[r].isa, facts[r].core);
+            say("rank %d", r);
+        say(" on %s: may use %d core%s each, kernels %s, BLAS kernels %s\n", facts[r].host, facts[r].cores,
+            facts[r].cores == 1 ? "" : "s", facts[r].isa, facts[r].core);
         r = last;
     }
 }
@@ -58,12 +95,19 @@ static enum pes_status describe(void)
     TRY(pes_comm_worst(root && !facts ? PES_MEMORY : PES_OK));
     pes_comm_gather(&mine, sizeof mine, facts);
     if (root) {
-        printf("pesweep %s, %s\n", pes_build(), sizeof(real) == sizeof(double) ? "float64" : "float32");
-        printf("MPI: %s; %d rank%s on %d node%s\n", pes_comm_library(), ranks, ranks == 1 ? "" : "s",
-               pes_comm_num_nodes(), pes_comm_num_nodes() == 1 ? "" : "s");
-        printf("HDF5: %s\n", pes_store_library());
-        printf("BLAS: %s\n", pes_blas_config());
+        say("pesweep %s, %s\n", pes_build(), sizeof(real) == sizeof(double) ? "float64" : "float32");
+        say("MPI: %s; %d rank%s on %d node%s\n", pes_comm_library(), ranks, ranks == 1 ? "" : "s",
+            pes_comm_num_nodes(), pes_comm_num_nodes() == 1 ? "" : "s");
+        say("HDF5: %s\n", pes_store_library());
+        say("BLAS: %s\n", pes_blas_config());
         print_ranks(facts, ranks);
+        keep("pesweep", json_string(pes_build()));
+        keep("precision", json_string(sizeof(real) == sizeof(double) ? "float64" : "float32"));
+        keep("mpi", json_string(pes_comm_library()));
+        keep("nodes", json_integer(pes_comm_num_nodes()));
+        keep("hdf5", json_string(pes_store_library()));
+        keep("blas", json_string(pes_blas_config()));
+        keep_ranks(facts, ranks);
     }
     pes_free(facts);
     return PES_OK;
@@ -158,8 +202,10 @@ static enum pes_status test_writing(const char *path, const struct pes_sweep *sw
     TRY(pes_comm_worst(root ? pes_store_prepare(path, sweep, layout) : PES_OK));
     struct pes_store *store = NULL;
     TRY(pes_comm_worst(pes_store_open(path, sweep, layout, (enum pes_writer)writer, &store)));
-    if (root && lock_holds(path))
-        printf("locks: a second run on the same file is refused\n");
+    bool locks = root && lock_holds(path);
+    keep("locks", json_boolean(locks));
+    if (locks)
+        say("locks: a second run on the same file is refused\n");
     else if (root)
         pes_log_warning("locks don't work in this folder: start only one run on a results file at a time");
     int64_t count = 0;
@@ -175,9 +221,13 @@ static enum pes_status test_writing(const char *path, const struct pes_sweep *sw
         for (int r = 0; r < pes_comm_size(); r++)
             rows += (double)counts[r];
         status = read_back(path, writer == PES_WRITER_RANK0 ? 1 : pes_comm_size());
+        keep("writer", json_string(writer == PES_WRITER_RANK0 ? "rank0" : "shared"));
+        keep("writer_reason", json_string(reason));
+        keep("rows_per_second", json_real(rows / WRITE_SECONDS));
+        keep("row_bytes", json_integer((json_int_t)layout->row_bytes));
         if (status == PES_OK)
-            printf("writing: %.0f rows/s of %zu bytes, each made durable, by %s (%s)\n", rows / WRITE_SECONDS,
-                   layout->row_bytes, writer == PES_WRITER_RANK0 ? "rank 0 alone" : "every rank", reason);
+            say("writing: %.0f rows/s of %zu bytes, each made durable, by %s (%s)\n", rows / WRITE_SECONDS,
+                layout->row_bytes, writer == PES_WRITER_RANK0 ? "rank 0 alone" : "every rank", reason);
     }
     pes_free(counts);
     return pes_comm_worst(status);
@@ -190,7 +240,7 @@ static enum pes_status examine(const char *folder)
     TRY(describe());
     pes_blas_set_threads(1);
     TRY(pes_comm_worst(pes_linalg_self_test()));
-    if (root) printf("BLAS and LAPACK compute rightly\n");
+    if (root) say("BLAS and LAPACK compute rightly\n");
 
     char path[4096];
     if (root)
@@ -209,7 +259,13 @@ static enum pes_status examine(const char *folder)
     }
     pes_arena_destroy(arena);
     pes_sweep_destroy(sweep);
-    if (status == PES_OK && root) printf("fit for a run\n");
+    if (status == PES_OK && root) say("fit for a run\n");
+    keep("fit", json_boolean(status == PES_OK));
+    if (report.facts) {
+        enum pes_status printed = pes_help_print_json(stdout, report.facts);
+        report.facts = NULL;
+        if (status == PES_OK) status = printed;
+    }
     return status;
 }
 
@@ -219,10 +275,12 @@ static enum pes_status run(int argc, char **argv)
     int64_t threads = 1;
     const struct pes_option options[] = {
         {"--threads-per-rank", "-t", PES_OPTION_INT, &threads, 1, 1024, NULL},
+        {"--json", NULL, PES_OPTION_FLAG, &report.json, 0, 0, NULL},
     };
     TRY(pes_options_parse(argc, argv, options, PES_COUNT(options), &folder, 0, 1, "one folder"));
     pes_signals_install();
     TRY(pes_comm_start(&argc, &argv, (int)threads));
+    if (report.json && pes_comm_rank() == 0) report.facts = json_object();
     return examine(folder);
 }
 
@@ -233,6 +291,7 @@ const struct pes_command pes_command_doctor = {
     .help =
         "  FOLDER                      where results will go (default: the current one)\n"
         "  -t, --threads-per-rank N    check that every rank is bound to as many cores\n"
+        "      --json                  the findings as JSON\n"
         "\nStart it the way the run will be started. It writes for two seconds and removes what it wrote.\n",
     .run = run,
 };

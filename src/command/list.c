@@ -93,10 +93,13 @@ static enum pes_status run(int argc, char **argv)
     return status;
 }
 
+static const char *const kind_names[] = {"positions", "tasks", "symmetries", "penalties", "measures", NULL};
+
 const struct pes_command pes_command_list = {
     .name = "list",
     .usage = "pesweep list [positions | tasks | symmetries | penalties | measures] [--json]",
     .summary = "list positional schemes, tasks, constraints, penalties and measures",
-    .help = "  --json   as one JSON object\n",
+    .help = "      --json   as one JSON object\n",
+    .operands = kind_names,
     .run = run,
 };

@@ -1,10 +1,12 @@
 /* replay.c - `pesweep replay`: trains one trial of a results file once more and compares the bits. */
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "options.h"
 #include "pesweep/command.h"
 #include "pesweep/comm.h"
@@ -72,8 +74,8 @@ static struct difference compare_field(const struct pes_field *field, const stru
     return difference;
 }
 
-/* What the bits depend on, then and now; says where they aren't the same. */
-static void compare_circumstances(struct pes_reader *reader, size_t trial)
+/* What the bits depend on, where it isn't the same then and now: a list of {name, then, now}. */
+static json_t *compare_circumstances(struct pes_reader *reader, size_t trial)
 {
     double *runs = NULL;
     size_t count = 0;
@@ -83,11 +85,7 @@ static void compare_circumstances(struct pes_reader *reader, size_t trial)
     free(runs);
     const char *text =
         run >= 0 && (size_t)run < pes_reader_num_runs(reader) ? pes_reader_run(reader, (size_t)run) : NULL;
-    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
-    if (!object) {
-        printf("the file doesn't say by which build and on which machine the trial was made\n");
-        return;
-    }
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL, *changed = json_array();
     const struct {
         const char *key, *name, *now;
     } facts[] = {
@@ -102,18 +100,59 @@ static void compare_circumstances(struct pes_reader *reader, size_t trial)
         const char *then = json_string_value(value);
         if (then && strcmp(then, facts[i].now) == 0) continue;
         char *list = then || !value ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        printf("%s: %s then, %s now: bits may differ for that reason\n", facts[i].name,
-               then   ? then
-               : list ? list
-                      : "unknown",
-               facts[i].now);
+        json_array_append_new(changed, json_pack("{s:s, s:s, s:s}", "name", facts[i].name, "then",
+                                                 then   ? then
+                                                 : list ? list
+                                                        : "unknown",
+                                                 "now", facts[i].now));
         free(list);
     }
     json_decref(object);
+    return changed;
+}
+
+static void print_text(const json_t *answer)
+{
+    size_t i;
+    json_t *item;
+    const char *then, *now, *variable;
+    json_array_foreach(json_object_get(answer, "changed"), i, item)
+    {
+        if (json_unpack(item, "{s:s, s:s, s:s}", "name", &variable, "then", &then, "now", &now) == 0)
+            printf("%s: %s then, %s now: bits may differ for that reason\n", variable, then, now);
+    }
+    json_array_foreach(json_object_get(answer, "differences"), i, item)
+    {
+        json_int_t values, all;
+        double largest;
+        if (i < MAX_NAMED && json_unpack(item, "{s:s, s:I, s:I, s:F}", "variable", &variable, "values",
+                                         &values, "of", &all, "largest", &largest) == 0)
+            printf("%s: %lld of %lld values differ, by up to %.3g\n", variable, (long long)values,
+                   (long long)all, largest);
+    }
+    then = json_string_value(json_object_get(json_object_get(answer, "outcome"), "then"));
+    now = json_string_value(json_object_get(json_object_get(answer, "outcome"), "now"));
+    if (strcmp(then, now) != 0) printf("outcome: %s then, %s now\n", then, now);
+    if (json_is_true(json_object_get(answer, "same")))
+        printf("trial %lld (%s): the same %lld bytes in %lld variables\n",
+               (long long)json_integer_value(json_object_get(answer, "trial")),
+               json_string_value(json_object_get(answer, "label")),
+               (long long)json_integer_value(json_object_get(answer, "bytes")),
+               (long long)json_integer_value(json_object_get(answer, "variables")));
+}
+
+/* Prints the answer and gives it up. */
+static enum pes_status print_answer(json_t *answer, bool json)
+{
+    if (!answer) return pes_fail(PES_MEMORY, "no memory for the answer");
+    if (json) return pes_help_print_json(stdout, answer);
+    print_text(answer);
+    json_decref(answer);
+    return PES_OK;
 }
 
 static enum pes_status compare(struct pes_reader *reader, size_t trial, const struct pes_row *made,
-                               const struct pes_train_result *result)
+                               const struct pes_train_result *result, bool json)
 {
     const struct pes_layout *layout = made->layout;
     const struct pes_trial *details = &pes_reader_sweep(reader)->trials[trial];
@@ -122,34 +161,36 @@ static enum pes_status compare(struct pes_reader *reader, size_t trial, const st
     enum pes_status status = pes_reader_row(reader, trial, &stored);
     if (status != PES_OK) goto done;
 
-    size_t num_different = 0;
-    compare_circumstances(reader, trial);
+    json_t *differences = json_array();
     for (size_t f = 0; f < layout->num_fields; f++) {
         const struct pes_field *field = &layout->fields[f];
         struct difference difference = compare_field(field, &stored, made);
         if (!difference.num_elements) continue;
-        if (num_different++ < MAX_NAMED)
-            printf("%s/%s: %zu of %zu values differ, by up to %.3g\n", field->variable.group,
-                   field->variable.name, difference.num_elements, field->count, difference.largest);
+        /* JSON has no infinity; the largest number stands for it. */
+        json_array_append_new(
+            differences, json_pack("{s:o, s:I, s:I, s:f}", "variable",
+                                   json_sprintf("%s/%s", field->variable.group, field->variable.name),
+                                   "values", (json_int_t)difference.num_elements, "of",
+                                   (json_int_t)field->count, "largest", fmin(difference.largest, DBL_MAX)));
     }
     enum pes_outcome then = (enum pes_outcome)pes_reader_status(reader)[trial];
-    if (then != result->outcome) {
-        printf("outcome: %s then, %s now\n", pes_outcome_name(then), pes_outcome_name(result->outcome));
-        num_different++;
-    }
-    if (num_different) {
+    size_t num_different = json_array_size(differences) + (then != result->outcome);
+    status = print_answer(json_pack("{s:I, s:s, s:s, s:b, s:I, s:I, s:{s:s, s:s}, s:o, s:o}", "trial",
+                                    (json_int_t)trial, "key", details->key, "label", details->label, "same",
+                                    num_different == 0, "bytes", (json_int_t)layout->row_bytes, "variables",
+                                    (json_int_t)layout->num_fields, "outcome", "then", pes_outcome_name(then),
+                                    "now", pes_outcome_name(result->outcome), "differences", differences,
+                                    "changed", compare_circumstances(reader, trial)),
+                          json);
+    if (status == PES_OK && num_different)
         status = pes_fail(PES_DIFFERENT, "trial %zu (%s) came out differently: %zu of %zu variables", trial,
                           details->label, num_different, layout->num_fields);
-        goto done;
-    }
-    printf("trial %zu (%s): the same %zu bytes in %zu variables\n", trial, details->label, layout->row_bytes,
-           layout->num_fields);
 done:
     pes_free(stored.bytes);
     return status;
 }
 
-static enum pes_status replay(struct pes_reader *reader, int64_t number)
+static enum pes_status replay(struct pes_reader *reader, int64_t number, bool json)
 {
     size_t num_trials = pes_reader_num_trials(reader), trial = (size_t)number;
     if (trial >= num_trials)
@@ -172,7 +213,7 @@ static enum pes_status replay(struct pes_reader *reader, int64_t number)
     else if (status == PES_OK && result.outcome == PES_OUTCOME_FAILED)
         status = pes_fail(PES_DIFFERENT, "trial %zu fails now: %s", trial, result.message);
     else if (status == PES_OK)
-        status = compare(reader, trial, &row, &result);
+        status = compare(reader, trial, &row, &result, json);
     pes_free(row.bytes);
     return status;
 }
@@ -181,9 +222,11 @@ static enum pes_status run(int argc, char **argv)
 {
     const char *path = NULL;
     int64_t trial = -1, threads = 1;
+    bool json = false;
     const struct pes_option options[] = {
         {"--trial", "-n", PES_OPTION_INT, &trial, 0, 1e9, NULL},
         {"--threads-per-rank", "-t", PES_OPTION_INT, &threads, 1, 1024, NULL},
+        {"--json", NULL, PES_OPTION_FLAG, &json, 0, 0, NULL},
     };
     TRY(pes_options_parse(argc, argv, options, PES_COUNT(options), &path, 1, 1, "one results file"));
     if (trial < 0) return pes_fail(PES_INPUT, "replay needs --trial N, the number of a trial");
@@ -194,7 +237,7 @@ static enum pes_status run(int argc, char **argv)
     TRY(pes_linalg_self_test());
     struct pes_reader *reader = NULL;
     TRY(pes_reader_open(path, &reader));
-    enum pes_status status = replay(reader, trial);
+    enum pes_status status = replay(reader, trial, json);
     pes_reader_close(reader);
     return status;
 }
@@ -205,6 +248,7 @@ const struct pes_command pes_command_replay = {
     .summary = "train one trial again and compare it bit by bit with the stored one",
     .help = "  -n, --trial N               number of the trial, from 0\n"
             "  -t, --threads-per-rank N    threads (default 1); they don't change results\n"
+            "      --json                  the answer as JSON\n"
             "\nThe exit code is 1 if any bit differs.\n",
     .run = run,
 };
