@@ -34,7 +34,7 @@ struct pes_model_config {
     bool latent_norm;     /* mla: RMSNorm on both latents (eps 1e-6) */
     const struct pes_position *position;
     uint64_t pe_heads, pe_layers;
-    const struct pes_symmetry *symmetry;
+    const struct pes_symmetry *symmetry, *value_symmetry; /* of W_q^T W_k and of W_o W_v */
     const struct pes_penalty *penalty;
     double penalty_weight;
     enum pes_init init;

@@ -1,27 +1,42 @@
-/* symmetry.h - constraints on M = W_q^T W_k: exact ones by parameters, soft ones by penalties.
+/* symmetry.h - constraints on M = W_q^T W_k and on W_o W_v: exact ones by parameters, soft ones by penalties.
  *
- * Exact: the k projection is a map of the q projection, so training sees an expanded W_k, b_k and gives their
- * gradients back.  Soft: weight x mean over layers and heads of a ratio of Frobenius norms, denominators
- * without gradient (arXiv 2607.06621). */
+ * Exact: the second projection of a product is a map of the first, so training sees expanded weights and
+ * gives their gradients back.  Soft (on M alone): weight x mean over layers and heads of a ratio of Frobenius
+ * norms, denominators without gradient (arXiv 2607.06621). */
 #ifndef PESWEEP_SYMMETRY_H
 #define PESWEEP_SYMMETRY_H
 
 #include "pesweep/config.h"
 #include "pesweep/tensor.h"
 
+/* A head's product of two matrices, first^T second over the head's rows: tensors of a layer by name.  Both
+ * are [C, C], rows of head h from h D; of a product without biases those names are NULL. */
+struct pes_product {
+    const char *label; /* what it is, in messages */
+    const char *first, *first_bias;
+    const char *second, *second_bias; /* where they are parameters of their own; NULL: the model has them */
+    const char *scale;
+    bool rotates; /* positions may turn the rows between the two factors */
+};
+extern const struct pes_product pes_product_query_key;    /* M = W_q^T W_k */
+extern const struct pes_product pes_product_value_output; /* W_o W_v; `second` is W_o transposed */
+
 struct pes_symmetry {
     const char *name, *summary, *source;
     /* PES_INPUT where the constraint makes no sense (antisymmetric with odd head width, ...). */
-    enum pes_status (*check)(const struct pes_config *config, const struct pes_shape *shape);
-    /* Adds layers.<l>.attn.wk, bk (free) or sym_scale, or nothing (psd). */
-    enum pes_status (*declare)(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                               struct pes_tensor_table *table);
-    /* wk[C, C], bk[C] from the layer's parameters. */
-    void (*expand)(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, real *wk, real *bk);
-    /* Adds the gradients that dwk, dbk give to wq, bq, sym_scale (or wk, bk). */
-    void (*reduce)(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, const real *dwk, const real *dbk);
+    enum pes_status (*check)(const struct pes_product *product, const struct pes_config *config,
+                             const struct pes_shape *shape);
+    /* Adds the layer's second factor (free) or the scales, or nothing (psd). */
+    enum pes_status (*declare)(const struct pes_product *product, const struct pes_config *config,
+                               const struct pes_shape *shape, int layer, struct pes_tensor_table *table);
+    /* Second factor w[C, C], and b[C] if the product has biases, from the layer's parameters. */
+    void (*expand)(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
+                   real *b);
+    /* Adds the gradients that dw, db of the second factor give to the first and the scales. */
+    void (*reduce)(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
+                   const real *dw, const real *db);
 };
 
 #define PES_SYMMETRIES(X) X(none) X(psd) X(symmetric) X(antisymmetric)

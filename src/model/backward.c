@@ -95,9 +95,14 @@ static void attention_backward(const struct frame *frame, int index)
     real *gradient = frame->pass->gradient;
     size_t N = frame->N, C = frame->C, columns = workspace->sizes.v_columns;
     const real *dy = enter_branch(frame, pes_dropout_site(index, PES_DROPOUT_ATTENTION_BRANCH));
-    pes_gemm_tn_add(gradient + at->wo, columns, dy, C, layer->o, columns, C, columns, N);
+    bool follows = pes_output_follows(&model->config);
+    if (follows)
+        pes_gemm_tn_add(layer->dwo_t, C, layer->o, columns, dy, C, columns, C, N);
+    else
+        pes_gemm_tn_add(gradient + at->wo, columns, dy, C, layer->o, columns, C, columns, N);
     pes_column_sum_add(gradient + at->bo, dy, C, N, C);
-    pes_gemm_nn(workspace->dn, columns, dy, C, values + at->wo, columns, N, columns, C, NULL);
+    pes_gemm_nn(workspace->dn, columns, dy, C, follows ? layer->wo : values + at->wo, columns, N, columns, C,
+                NULL);
     pes_attend_backward(workspace, index, frame->batch, frame->pass);
     pes_project_backward(workspace, index, gradient, N);
     pes_layernorm_backward(workspace->d, gradient + at->norm1, gradient + at->norm1_bias, workspace->dn,

@@ -76,7 +76,18 @@ static enum pes_status check_latent(const struct pes_model_config *config)
                         "symmetry %s and penalty %s have no meaning with attention mla, whose queries and "
                         "keys are factored: both must be none",
                         config->symmetry->name, config->penalty->name);
+    if (pes_output_follows(config))
+        return pes_fail(PES_INPUT,
+                        "value_symmetry %s has no meaning with attention mla, whose values are factored: it "
+                        "must be none",
+                        config->value_symmetry->name);
     return PES_OK;
+}
+
+static enum pes_status check_symmetry(const struct pes_symmetry *symmetry, const struct pes_product *product,
+                                      const struct pes_model_config *config)
+{
+    return symmetry->check ? symmetry->check(product, config->config, &config->shape) : PES_OK;
 }
 
 enum pes_status pes_model_check(const struct pes_model_config *config)
@@ -84,7 +95,8 @@ enum pes_status pes_model_check(const struct pes_model_config *config)
     TRY(check_shape(config));
     TRY(check_position(config));
     if (config->mla) return check_latent(config);
-    if (config->symmetry->check) TRY(config->symmetry->check(config->config, &config->shape));
+    TRY(check_symmetry(config->symmetry, &pes_product_query_key, config));
+    TRY(check_symmetry(config->value_symmetry, &pes_product_value_output, config));
     if (config->penalty->paired && config->shape.D % 2)
         return pes_fail(PES_INPUT, "penalty %s is about pairs of rows, but heads are %d wide",
                         config->penalty->name, config->shape.D);
@@ -145,12 +157,13 @@ enum pes_status pes_model_configure(const struct pes_config *config, const struc
         .pe_heads = pes_config_set_of(config, "model.pe_heads"),
         .pe_layers = pes_config_set_of(config, "model.pe_layers"),
         .symmetry = pes_symmetry_find(pes_config_text(config, "model.symmetry")),
+        .value_symmetry = pes_symmetry_find(pes_config_text(config, "model.value_symmetry")),
         .penalty = pes_penalty_find(pes_config_text(config, "model.penalty.kind")),
         .init = chosen(config, "model.init", "normal") ? PES_INIT_NORMAL : PES_INIT_FRAMEWORK,
         .dropout = pes_config_real(config, "train.dropout"),
         .config = config,
     };
-    CHECK(model->position && model->symmetry && model->penalty);
+    CHECK(model->position && model->symmetry && model->value_symmetry && model->penalty);
     if (model->mla) {
         model->d_latent = integer(config, "model.d_latent");
         model->d_rope = integer(config, "model.d_rope");

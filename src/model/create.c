@@ -71,7 +71,7 @@ static enum pes_status add_attention(const struct pes_model_config *config, stru
     TRY(add_linear(table, layer, "attn.wq", "attn.bq", C, C, place));
     at->wq = place[0], at->bq = place[1];
     if (config->symmetry->declare)
-        TRY(config->symmetry->declare(config->config, &config->shape, layer, table));
+        TRY(config->symmetry->declare(&pes_product_query_key, config->config, &config->shape, layer, table));
     TRY(add_linear(table, layer, "attn.wv", "attn.bv", C, C, place));
     at->wv = place[0], at->bv = place[1];
     return PES_OK;
@@ -100,6 +100,23 @@ static enum pes_status add_latent_attention(const struct pes_model_config *confi
     return PES_OK;
 }
 
+/* W_o and its bias; where a constraint makes W_o from W_v, the constraint's scales take its place. */
+static enum pes_status add_attention_output(const struct pes_model_config *config,
+                                            struct pes_tensor_table *table, int layer,
+                                            struct pes_layer_places *at)
+{
+    size_t C = (size_t)config->shape.C, columns = (size_t)config->shape.H * (size_t)config->shape.D, place[2];
+    if (!pes_output_follows(config)) {
+        TRY(add_linear(table, layer, "attn.wo", "attn.bo", C, columns, place));
+        at->wo = place[0], at->bo = place[1];
+        return PES_OK;
+    }
+    if (config->value_symmetry->declare)
+        TRY(config->value_symmetry->declare(&pes_product_value_output, config->config, &config->shape, layer,
+                                            table));
+    return add(table, layer, "attn.bo", PES_TENSOR_BIAS, columns, C, 0, &at->bo);
+}
+
 static enum pes_status add_layer(const struct pes_model_config *config, struct pes_tensor_table *table,
                                  int layer, struct pes_layer_places *at)
 {
@@ -111,9 +128,7 @@ static enum pes_status add_layer(const struct pes_model_config *config, struct p
         TRY(add_latent_attention(config, table, layer, at));
     else
         TRY(add_attention(config, table, layer, at));
-    TRY(add_linear(table, layer, "attn.wo", "attn.bo", C, (size_t)config->shape.H * (size_t)config->shape.D,
-                   place));
-    at->wo = place[0], at->bo = place[1];
+    TRY(add_attention_output(config, table, layer, at));
     if (!F) return PES_OK;
     TRY(add_norm(table, layer, "norm2.weight", "norm2.bias", C, place));
     at->norm2 = place[0], at->norm2_bias = place[1];

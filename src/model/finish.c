@@ -43,8 +43,11 @@ static void add_stage(const struct pes_workspace *workspace, const struct pes_pa
     add(gradient + at->bq, layer->db, C);
     add(gradient + at->wv, layer->dw + 2 * square, square);
     add(gradient + at->bv, layer->db + 2 * C, C);
-    config->symmetry->reduce(config->config, &config->shape, index, parameters, layer->dw + square,
-                             layer->db + C);
+    config->symmetry->reduce(&pes_product_query_key, config->config, &config->shape, index, parameters,
+                             layer->dw + square, layer->db + C);
+    if (pes_output_follows(config))
+        config->value_symmetry->reduce(&pes_product_value_output, config->config, &config->shape, index,
+                                       parameters, layer->dwo_t, NULL);
 }
 
 /* The rows of prepare_second_stage and prepare_stage, read backwards. */

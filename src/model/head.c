@@ -34,16 +34,30 @@ static double *compose(struct pes_arena *arena, const real *up, const real *gain
     return out;
 }
 
-/* This head's columns of W_o [C, H Dv]. */
-static double *output_columns(const struct pes_model *model, const real *wo, int head,
+/* This head's columns of W_o [C, H Dv], or of what a constraint makes of the values. */
+static double *output_columns(const struct pes_model *model, const real *values, int layer, int head,
                               struct pes_arena *arena)
 {
-    size_t C = (size_t)model->config.shape.C, D = (size_t)model->config.shape.D;
-    size_t columns = D * (size_t)model->config.shape.H;
+    const struct pes_model_config *config = &model->config;
+    size_t C = (size_t)config->shape.C, D = (size_t)config->shape.D, columns = D * (size_t)config->shape.H;
+    size_t row_stride = columns, column_stride = 1;
+    const real *wo;
+    real *transposed = NULL;
+    if (!pes_output_follows(config)) {
+        wo = values + model->places->layers[layer].wo;
+    } else {
+        struct pes_parameters parameters = {.table = &model->tensors, .values = values};
+        transposed = pes_allocate(columns * C, sizeof *transposed);
+        if (!transposed) return NULL;
+        config->value_symmetry->expand(&pes_product_value_output, config->config, &config->shape, layer,
+                                       &parameters, transposed, NULL);
+        wo = transposed, row_stride = 1, column_stride = C;
+    }
     double *out = take(arena, C * D);
     for (size_t row = 0; out && row < C; row++)
         for (size_t c = 0; c < D; c++)
-            out[row * D + c] = (double)wo[row * columns + (size_t)head * D + c];
+            out[row * D + c] = (double)wo[row * row_stride + ((size_t)head * D + c) * column_stride];
+    pes_free(transposed);
     return out;
 }
 
@@ -56,7 +70,8 @@ static enum pes_status fill_plain(const struct pes_model *model, const real *val
     real *wk = pes_allocate(C * C + C, sizeof *wk);
     if (!wk) return PES_MEMORY;
     struct pes_parameters parameters = {.table = &model->tensors, .values = values};
-    model->config.symmetry->expand(model->config.config, shape, layer, &parameters, wk, wk + C * C);
+    model->config.symmetry->expand(&pes_product_query_key, model->config.config, shape, layer, &parameters,
+                                   wk, wk + C * C);
     out->wq = copy(arena, values + at->wq + row * C, D * C);
     out->wk = copy(arena, wk + row * C, D * C);
     out->wv = copy(arena, values + at->wv + row * C, D * C);
@@ -129,7 +144,7 @@ enum pes_status pes_model_head(const struct pes_model *model, const real *parame
         fill_latent(model, parameters, layer, head, arena, out);
     else
         TRY(fill_plain(model, parameters, layer, head, arena, out));
-    out->wo = output_columns(model, parameters + at->wo, head, arena);
+    out->wo = output_columns(model, parameters, layer, head, arena);
     out->gain = copy(arena, parameters + at->norm1, (size_t)out->C);
     out->frequencies = frequencies_of(model, out->rotates, out->pairs, arena);
     bool complete = out->wq && out->wk && out->wv && out->wo && out->bq && out->bk && out->gain && out->rq &&

@@ -41,6 +41,7 @@ struct pes_layer_work {
     real *up_q, *up_qt;                  /* mla: [q_columns, d_latent] */
     real *up_kv, *up_kvt;                /* mla: [k_columns + v_columns, d_latent + d_rope] */
     real *wo_t, *w1_t, *w2_t;            /* transposes */
+    real *wo, *dwo_t;                    /* of an output that follows from the values: [C][H Dv], [H Dv][C] */
     real *dw, *db, *dup_q, *dup_kv;      /* gradients of the above until pes_model_finish */
     real *x, *n1, *mean1, *rstd1;        /* [N][C] stream entering, normalised */
     real *latent, *normed, *latent_rstd; /* [N][stage_columns], after the latent norms, [N][2] */
@@ -112,6 +113,11 @@ struct pes_position_site pes_model_site(const struct pes_model_config *config);
 static inline bool pes_has(uint64_t set, int member)
 {
     return member < 64 && (set >> member & 1);
+}
+/* Whether W_o is no parameter but follows from W_v. */
+static inline bool pes_output_follows(const struct pes_model_config *config)
+{
+    return config->value_symmetry != &pes_symmetry_none;
 }
 /* Whether the scheme acts on a head. */
 bool pes_model_acts(const struct pes_model_config *config, int layer, int head);

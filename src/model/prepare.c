@@ -26,7 +26,8 @@ void pes_prepare_stage(const struct pes_model *model, const struct pes_parameter
     }
     memcpy(w, values + at->wq, C * C * bytes);
     memcpy(b, values + at->bq, C * bytes);
-    config->symmetry->expand(config->config, &config->shape, layer, parameters, w + C * C, b + C);
+    config->symmetry->expand(&pes_product_query_key, config->config, &config->shape, layer, parameters,
+                             w + C * C, b + C);
     memcpy(w + 2 * C * C, values + at->wv, C * C * bytes);
     memcpy(b + 2 * C, values + at->bv, C * bytes);
 }
@@ -55,6 +56,23 @@ static void prepare_second_stage(const struct pes_model *model, const real *valu
         memcpy(v + r * in, values + at->w_uv + r * latent, latent * sizeof *v);
 }
 
+/* The output projection [C][H Dv] and its transpose, or what a constraint makes of the values. */
+static void prepare_output(const struct pes_workspace *workspace, const struct pes_parameters *parameters,
+                           int index)
+{
+    const struct pes_model_config *config = &workspace->model->config;
+    const struct pes_layer_places *at = &workspace->model->places->layers[index];
+    const struct pes_layer_work *layer = &workspace->layers[index];
+    size_t C = (size_t)config->shape.C, columns = workspace->sizes.v_columns;
+    if (!pes_output_follows(config)) {
+        pes_transpose(layer->wo_t, C, parameters->values + at->wo, columns, C, columns);
+        return;
+    }
+    config->value_symmetry->expand(&pes_product_value_output, config->config, &config->shape, index,
+                                   parameters, layer->wo_t, NULL);
+    if (workspace->training) pes_transpose(layer->wo, columns, layer->wo_t, C, columns, C);
+}
+
 static void prepare_layer(const struct pes_workspace *workspace, const struct pes_parameters *parameters,
                           int index)
 {
@@ -71,7 +89,7 @@ static void prepare_layer(const struct pes_workspace *workspace, const struct pe
         pes_transpose(layer->up_qt, q, layer->up_q, sizes->stage_q, q, sizes->stage_q);
         pes_transpose(layer->up_kvt, kv, layer->up_kv, sizes->stage_kv, kv, sizes->stage_kv);
     }
-    pes_transpose(layer->wo_t, C, parameters->values + at->wo, sizes->v_columns, C, sizes->v_columns);
+    prepare_output(workspace, parameters, index);
     if (!F) return;
     pes_transpose(layer->w1_t, F, parameters->values + at->w1, C, F, C);
     pes_transpose(layer->w2_t, C, parameters->values + at->w2, F, C, F);
@@ -164,6 +182,7 @@ static void zero_gradients(const struct pes_workspace *workspace)
         const struct pes_layer_work *layer = &workspace->layers[index];
         zero(layer->dw, stage * C);
         if (sizes->biased) zero(layer->db, stage);
+        if (layer->dwo_t) zero(layer->dwo_t, sizes->v_columns * C);
         if (!workspace->model->config.mla) continue;
         zero(layer->dup_q, sizes->q_columns * sizes->stage_q);
         zero(layer->dup_kv, (sizes->k_columns + sizes->v_columns) * sizes->stage_kv);

@@ -74,6 +74,10 @@ static void carve_weights(struct carver *carver, const struct plan *plan, struct
     layer->up_kv = carve_reals(carver, mla ? kv * in_kv : 0);
     layer->dw = carve_reals(carver, stage * C);
     layer->db = carve_reals(carver, sizes->biased ? stage : 0);
+    if (pes_output_follows(plan->config)) {
+        layer->wo = carve_reals(carver, sizes->v_columns * C);
+        layer->dwo_t = carve_reals(carver, sizes->v_columns * C);
+    }
     layer->dup_q = carve_reals(carver, mla ? q * in_q : 0);
     layer->dup_kv = carve_reals(carver, mla ? kv * in_kv : 0);
 }

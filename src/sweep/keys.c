@@ -69,6 +69,8 @@ static const struct pes_key model_keys[] = {
     SET_KEY("model.pe_layers", "all", "layers in which the scheme acts"),
     CHOICE_KEY("model.symmetry", pes_symmetry_names, "none",
                "exact constraint on M = W_q^T W_k, by parameters"),
+    CHOICE_KEY("model.value_symmetry", pes_symmetry_names, "none",
+               "exact constraint on each head's value-output product W_o W_v, by parameters"),
     CHOICE_KEY("model.penalty.kind", pes_penalty_names, "none", "soft constraint on M, added to the loss"),
     CHOICE_KEY("model.init", inits, "framework",
                "initial weights: uniform within 1/sqrt(fan-in), or normal with one deviation"),

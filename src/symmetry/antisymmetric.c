@@ -1,63 +1,66 @@
-/* antisymmetric.c - keys are queries turned by a right angle: k = J S q, so M = W_q^T J S W_q is
- * antisymmetric.
+/* antisymmetric.c - the second factor is the first turned by a right angle: k = J S q, so M = W_q^T J S W_q
+ * is antisymmetric.
  *
  * Per adjacent pair of rows (a, b) with one s: k_a = s q_b, k_b = -s q_a.  J S commutes with rotations of the
  * pair. s starts at 1: its sign is that of the order of the pair. */
 #include "pesweep/symmetry.h"
 
-static enum pes_status check(const struct pes_config *config, const struct pes_shape *shape)
+static enum pes_status check(const struct pes_product *product, const struct pes_config *config,
+                             const struct pes_shape *shape)
 {
     (void)config;
     if (shape->D % 2)
-        return pes_fail(PES_INPUT, "symmetry antisymmetric pairs the rows of a head, but heads are %d wide",
-                        shape->D);
+        return pes_fail(PES_INPUT, "%s antisymmetric pairs the rows of a head, but heads are %d wide",
+                        product->label, shape->D);
     return PES_OK;
 }
 
-static enum pes_status declare(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                               struct pes_tensor_table *table)
+static enum pes_status declare(const struct pes_product *product, const struct pes_config *config,
+                               const struct pes_shape *shape, int layer, struct pes_tensor_table *table)
 {
     (void)config;
     size_t count[1] = {(size_t)shape->C / 2};
-    return pes_tensor_add_layer(table, layer, "attn.sym_scale", PES_TENSOR_SCALE, 1, 0, 1, count);
+    return pes_tensor_add_layer(table, layer, product->scale, PES_TENSOR_SCALE, 1, 0, 1, count);
 }
 
-static void expand(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, real *wk, real *bk)
+static void expand(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
+                   real *b)
 {
     (void)config;
-    const real *wq = pes_parameters_get(parameters, layer, "attn.wq");
-    const real *bq = pes_parameters_get(parameters, layer, "attn.bq");
-    const real *scale = pes_parameters_get(parameters, layer, "attn.sym_scale");
+    const real *first = pes_parameters_get(parameters, layer, product->first);
+    const real *bias = b ? pes_parameters_get(parameters, layer, product->first_bias) : NULL;
+    const real *scale = pes_parameters_get(parameters, layer, product->scale);
     size_t C = (size_t)shape->C;
     for (size_t row = 0; row < C; row++) {
         size_t other = row ^ 1;
         real s = row % 2 ? -scale[row / 2] : scale[row / 2];
-        bk[row] = s * bq[other];
+        if (b) b[row] = s * bias[other];
         for (size_t c = 0; c < C; c++)
-            wk[row * C + c] = s * wq[other * C + c];
+            w[row * C + c] = s * first[other * C + c];
     }
 }
 
-static void reduce(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, const real *dwk, const real *dbk)
+static void reduce(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
+                   const real *dw, const real *db)
 {
     (void)config;
-    const real *wq = pes_parameters_get(parameters, layer, "attn.wq");
-    const real *bq = pes_parameters_get(parameters, layer, "attn.bq");
-    const real *scale = pes_parameters_get(parameters, layer, "attn.sym_scale");
-    real *dwq = pes_parameters_gradient(parameters, layer, "attn.wq");
-    real *dbq = pes_parameters_gradient(parameters, layer, "attn.bq");
-    real *dscale = pes_parameters_gradient(parameters, layer, "attn.sym_scale");
+    const real *first = pes_parameters_get(parameters, layer, product->first);
+    const real *bias = db ? pes_parameters_get(parameters, layer, product->first_bias) : NULL;
+    const real *scale = pes_parameters_get(parameters, layer, product->scale);
+    real *dfirst = pes_parameters_gradient(parameters, layer, product->first);
+    real *dbias = db ? pes_parameters_gradient(parameters, layer, product->first_bias) : NULL;
+    real *dscale = pes_parameters_gradient(parameters, layer, product->scale);
     size_t C = (size_t)shape->C;
     for (size_t row = 0; row < C; row++) {
         size_t other = row ^ 1;
         real sign = row % 2 ? -1 : 1, s = sign * scale[row / 2];
-        double sum = (double)dbk[row] * (double)bq[other];
-        dbq[other] += s * dbk[row];
+        double sum = db ? (double)db[row] * (double)bias[other] : 0;
+        if (db) dbias[other] += s * db[row];
         for (size_t c = 0; c < C; c++) {
-            sum += (double)dwk[row * C + c] * (double)wq[other * C + c];
-            dwq[other * C + c] += s * dwk[row * C + c];
+            sum += (double)dw[row * C + c] * (double)first[other * C + c];
+            dfirst[other * C + c] += s * dw[row * C + c];
         }
         dscale[row / 2] += (real)((double)sign * sum);
     }

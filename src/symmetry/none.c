@@ -1,37 +1,39 @@
-/* none.c - W_q and W_k are free. */
+/* none.c - both factors are free. */
 #include "pesweep/symmetry.h"
 
 #include <string.h>
 
-static enum pes_status declare(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                               struct pes_tensor_table *table)
+static enum pes_status declare(const struct pes_product *product, const struct pes_config *config,
+                               const struct pes_shape *shape, int layer, struct pes_tensor_table *table)
 {
     (void)config;
     size_t C = (size_t)shape->C, matrix[2] = {C, C};
-    TRY(pes_tensor_add_layer(table, layer, "attn.wk", PES_TENSOR_WEIGHT, C, 0, 2, matrix));
-    return pes_tensor_add_layer(table, layer, "attn.bk", PES_TENSOR_BIAS, C, 0, 1, matrix);
+    TRY(pes_tensor_add_layer(table, layer, product->second, PES_TENSOR_WEIGHT, C, 0, 2, matrix));
+    return pes_tensor_add_layer(table, layer, product->second_bias, PES_TENSOR_BIAS, C, 0, 1, matrix);
 }
 
-static void expand(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, real *wk, real *bk)
+static void expand(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
+                   real *b)
 {
     (void)config;
     size_t C = (size_t)shape->C;
-    memcpy(wk, pes_parameters_get(parameters, layer, "attn.wk"), C * C * sizeof *wk);
-    memcpy(bk, pes_parameters_get(parameters, layer, "attn.bk"), C * sizeof *bk);
+    memcpy(w, pes_parameters_get(parameters, layer, product->second), C * C * sizeof *w);
+    memcpy(b, pes_parameters_get(parameters, layer, product->second_bias), C * sizeof *b);
 }
 
-static void reduce(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, const real *dwk, const real *dbk)
+static void reduce(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
+                   const real *dw, const real *db)
 {
     (void)config;
     size_t C = (size_t)shape->C;
-    real *weight = pes_parameters_gradient(parameters, layer, "attn.wk");
-    real *bias = pes_parameters_gradient(parameters, layer, "attn.bk");
+    real *weight = pes_parameters_gradient(parameters, layer, product->second);
+    real *bias = pes_parameters_gradient(parameters, layer, product->second_bias);
     for (size_t i = 0; i < C * C; i++)
-        weight[i] += dwk[i];
+        weight[i] += dw[i];
     for (size_t i = 0; i < C; i++)
-        bias[i] += dbk[i];
+        bias[i] += db[i];
 }
 
 const struct pes_symmetry pes_symmetry_none = {

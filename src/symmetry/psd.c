@@ -1,28 +1,30 @@
-/* psd.c - keys are queries: M = W_q^T W_q is symmetric and positive semidefinite. */
+/* psd.c - both factors are one: M = W_q^T W_q is symmetric and positive semidefinite. */
 #include "pesweep/symmetry.h"
 
 #include <string.h>
 
-static void expand(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, real *wk, real *bk)
+static void expand(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
+                   real *b)
 {
     (void)config;
     size_t C = (size_t)shape->C;
-    memcpy(wk, pes_parameters_get(parameters, layer, "attn.wq"), C * C * sizeof *wk);
-    memcpy(bk, pes_parameters_get(parameters, layer, "attn.bq"), C * sizeof *bk);
+    memcpy(w, pes_parameters_get(parameters, layer, product->first), C * C * sizeof *w);
+    if (b) memcpy(b, pes_parameters_get(parameters, layer, product->first_bias), C * sizeof *b);
 }
 
-static void reduce(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, const real *dwk, const real *dbk)
+static void reduce(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
+                   const real *dw, const real *db)
 {
     (void)config;
     size_t C = (size_t)shape->C;
-    real *weight = pes_parameters_gradient(parameters, layer, "attn.wq");
-    real *bias = pes_parameters_gradient(parameters, layer, "attn.bq");
+    real *weight = pes_parameters_gradient(parameters, layer, product->first);
+    real *bias = db ? pes_parameters_gradient(parameters, layer, product->first_bias) : NULL;
     for (size_t i = 0; i < C * C; i++)
-        weight[i] += dwk[i];
-    for (size_t i = 0; i < C; i++)
-        bias[i] += dbk[i];
+        weight[i] += dw[i];
+    for (size_t i = 0; db && i < C; i++)
+        bias[i] += db[i];
 }
 
 const struct pes_symmetry pes_symmetry_psd = {

@@ -1,4 +1,5 @@
-/* symmetric.c - keys are scaled queries: k = s q, so M = W_q^T diag(s) W_q is symmetric, of any signature.
+/* symmetric.c - the second factor is the first, scaled: k = s q, so M = W_q^T diag(s) W_q is symmetric, of
+ * any signature.
  *
  * One s per row; per adjacent pair of rows under a rotary scheme (whichever heads it acts on), since only
  * then do scale and rotation commute.  Training can't easily move an s through 0, where its row is silent, so
@@ -6,60 +7,64 @@
 #include "pesweep/position.h"
 #include "pesweep/symmetry.h"
 
-static bool by_pairs(const struct pes_config *config)
+static bool by_pairs(const struct pes_product *product, const struct pes_config *config)
 {
-    return pes_position_find(pes_config_text(config, "model.pe"))->family == PES_POSITION_ROTARY;
+    return product->rotates &&
+           pes_position_find(pes_config_text(config, "model.pe"))->family == PES_POSITION_ROTARY;
 }
 
-static enum pes_status check(const struct pes_config *config, const struct pes_shape *shape)
+static enum pes_status check(const struct pes_product *product, const struct pes_config *config,
+                             const struct pes_shape *shape)
 {
-    if (by_pairs(config) && shape->D % 2)
-        return pes_fail(PES_INPUT, "symmetry symmetric scales pairs of rows under %s, but heads are %d wide",
-                        pes_config_text(config, "model.pe"), shape->D);
+    if (by_pairs(product, config) && shape->D % 2)
+        return pes_fail(PES_INPUT, "%s symmetric scales pairs of rows under %s, but heads are %d wide",
+                        product->label, pes_config_text(config, "model.pe"), shape->D);
     return PES_OK;
 }
 
-static enum pes_status declare(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                               struct pes_tensor_table *table)
+static enum pes_status declare(const struct pes_product *product, const struct pes_config *config,
+                               const struct pes_shape *shape, int layer, struct pes_tensor_table *table)
 {
-    size_t count[1] = {(size_t)shape->C / (by_pairs(config) ? 2 : 1)};
-    TRY(pes_tensor_add_layer(table, layer, "attn.sym_scale", PES_TENSOR_SCALE, 1, 0, 1, count));
+    size_t count[1] = {(size_t)shape->C / (by_pairs(product, config) ? 2 : 1)};
+    TRY(pes_tensor_add_layer(table, layer, product->scale, PES_TENSOR_SCALE, 1, 0, 1, count));
     table->tensors[table->num_tensors - 1].alternate_sign = true;
     return PES_OK;
 }
 
-static void expand(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, real *wk, real *bk)
+static void expand(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
+                   real *b)
 {
-    const real *wq = pes_parameters_get(parameters, layer, "attn.wq");
-    const real *bq = pes_parameters_get(parameters, layer, "attn.bq");
-    const real *scale = pes_parameters_get(parameters, layer, "attn.sym_scale");
-    size_t C = (size_t)shape->C, group = by_pairs(config) ? 2 : 1;
+    const real *first = pes_parameters_get(parameters, layer, product->first);
+    const real *bias = b ? pes_parameters_get(parameters, layer, product->first_bias) : NULL;
+    const real *scale = pes_parameters_get(parameters, layer, product->scale);
+    size_t C = (size_t)shape->C, group = by_pairs(product, config) ? 2 : 1;
     for (size_t row = 0; row < C; row++) {
         real s = scale[row / group];
-        bk[row] = s * bq[row];
+        if (b) b[row] = s * bias[row];
         for (size_t c = 0; c < C; c++)
-            wk[row * C + c] = s * wq[row * C + c];
+            w[row * C + c] = s * first[row * C + c];
     }
 }
 
-static void reduce(const struct pes_config *config, const struct pes_shape *shape, int layer,
-                   const struct pes_parameters *parameters, const real *dwk, const real *dbk)
+static void reduce(const struct pes_product *product, const struct pes_config *config,
+                   const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
+                   const real *dw, const real *db)
 {
-    const real *wq = pes_parameters_get(parameters, layer, "attn.wq");
-    const real *bq = pes_parameters_get(parameters, layer, "attn.bq");
-    const real *scale = pes_parameters_get(parameters, layer, "attn.sym_scale");
-    real *dwq = pes_parameters_gradient(parameters, layer, "attn.wq");
-    real *dbq = pes_parameters_gradient(parameters, layer, "attn.bq");
-    real *dscale = pes_parameters_gradient(parameters, layer, "attn.sym_scale");
-    size_t C = (size_t)shape->C, group = by_pairs(config) ? 2 : 1;
+    const real *first = pes_parameters_get(parameters, layer, product->first);
+    const real *bias = db ? pes_parameters_get(parameters, layer, product->first_bias) : NULL;
+    const real *scale = pes_parameters_get(parameters, layer, product->scale);
+    real *dfirst = pes_parameters_gradient(parameters, layer, product->first);
+    real *dbias = db ? pes_parameters_gradient(parameters, layer, product->first_bias) : NULL;
+    real *dscale = pes_parameters_gradient(parameters, layer, product->scale);
+    size_t C = (size_t)shape->C, group = by_pairs(product, config) ? 2 : 1;
     for (size_t row = 0; row < C; row++) {
         real s = scale[row / group];
-        double sum = (double)dbk[row] * (double)bq[row];
-        dbq[row] += s * dbk[row];
+        double sum = db ? (double)db[row] * (double)bias[row] : 0;
+        if (db) dbias[row] += s * db[row];
         for (size_t c = 0; c < C; c++) {
-            sum += (double)dwk[row * C + c] * (double)wq[row * C + c];
-            dwq[row * C + c] += s * dwk[row * C + c];
+            sum += (double)dw[row * C + c] * (double)first[row * C + c];
+            dfirst[row * C + c] += s * dw[row * C + c];
         }
         dscale[row / group] += (real)sum;
     }

@@ -3,6 +3,22 @@
 
 #include <string.h>
 
+const struct pes_product pes_product_query_key = {
+    .label = "symmetry",
+    .first = "attn.wq",
+    .first_bias = "attn.bq",
+    .second = "attn.wk",
+    .second_bias = "attn.bk",
+    .scale = "attn.sym_scale",
+    .rotates = true,
+};
+
+const struct pes_product pes_product_value_output = {
+    .label = "value_symmetry",
+    .first = "attn.wv",
+    .scale = "attn.value_scale",
+};
+
 const struct pes_symmetry *const pes_symmetries[] = {
 #define X(identifier) &pes_symmetry_##identifier,
     PES_SYMMETRIES(X)

@@ -93,6 +93,7 @@ static enum pes_status configure(const struct golden_file *file, const char *gro
         .pe_heads = head_set(file, group),
         .pe_layers = UINT64_MAX,
         .symmetry = pes_symmetry_find(golden_text(file, group, "symmetry")),
+        .value_symmetry = &pes_symmetry_none,
         .penalty = pes_penalty_find(golden_text(file, group, "penalty")),
         .penalty_weight = golden_real(file, group, "penalty_weight"),
         .config = config,

@@ -48,6 +48,7 @@ static const struct pes_key support_keys[] = {
     SUPPORT_KEY("model.pe_heads", PES_VALUE_SET, "all"),
     SUPPORT_KEY("model.pe_layers", PES_VALUE_SET, "all"),
     SUPPORT_CHOICE("model.symmetry", pes_symmetry_names, "none"),
+    SUPPORT_CHOICE("model.value_symmetry", pes_symmetry_names, "none"),
     SUPPORT_CHOICE("model.penalty.kind", pes_penalty_names, "none"),
     SUPPORT_KEY("model.penalty.weight", PES_VALUE_REAL, "10"),
     SUPPORT_CHOICE("model.init", support_inits, "framework"),

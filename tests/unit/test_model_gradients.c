@@ -65,6 +65,22 @@ static void every_scheme_under_every_constraint_and_objective(void **state)
             }
 }
 
+static void values_whose_output_follows_from_them(void **state)
+{
+    (void)state;
+    for (size_t c = 0; pes_symmetries[c]; c++)
+        for (size_t v = 0; pes_symmetries[v]; v++)
+            for (int lm = 0; lm < 2; lm++) {
+                char settings[256];
+                snprintf(settings, sizeof settings, "pe=rope symmetry=%s value_symmetry=%s causal=%s%s",
+                         pes_symmetries[c]->name, pes_symmetries[v]->name, lm ? "true" : "false",
+                         lm ? " dropout=0.2" : "");
+                check(settings, lm, false);
+            }
+    check("pe=learned value_symmetry=antisymmetric kv_source=embedding final_norm=false", false, false);
+    check("d_model=15 heads=3 pe=alibi value_symmetry=symmetric d_ff=0", false, false);
+}
+
 static void latent_attention(void **state)
 {
     (void)state;
@@ -133,6 +149,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scheme_under_every_constraint_and_objective),
+        cmocka_unit_test(values_whose_output_follows_from_them),
         cmocka_unit_test(latent_attention),
         cmocka_unit_test(parts_of_the_published_architecture),
         cmocka_unit_test(padding_is_masked),

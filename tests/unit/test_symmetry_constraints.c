@@ -55,13 +55,14 @@ static struct layer make(const char *symmetry, const char *pe)
     l.table->arena = l.arena;
     assert_int_equal(pes_tensor_add_layer(l.table, 0, "attn.wq", PES_TENSOR_WEIGHT, C, 0, 2, matrix), PES_OK);
     assert_int_equal(pes_tensor_add_layer(l.table, 0, "attn.bq", PES_TENSOR_BIAS, C, 0, 1, matrix), PES_OK);
-    if (l.symmetry->declare) assert_int_equal(l.symmetry->declare(l.config, &l.shape, 0, l.table), PES_OK);
+    if (l.symmetry->declare)
+        assert_int_equal(l.symmetry->declare(&pes_product_query_key, l.config, &l.shape, 0, l.table), PES_OK);
     size_t count = l.table->num_parameters;
     l.values = pes_arena_take(l.arena, count, sizeof(real));
     for (size_t i = 0; i < count; i++)
         l.values[i] = (real)normal(i);
     l.parameters = (struct pes_parameters){l.table, l.values, pes_arena_take(l.arena, count, sizeof(real))};
-    l.symmetry->expand(l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
+    l.symmetry->expand(&pes_product_query_key, l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
     return l;
 }
 
@@ -158,7 +159,7 @@ static void the_key_bias_follows_the_query_bias_through_the_same_map(void **stat
         const real *bq = pes_parameters_get(&l.parameters, 0, "attn.bq");
         for (size_t row = 0; row < C; row++)
             l.values[wq->offset + row * C] = bq[row];
-        l.symmetry->expand(l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
+        l.symmetry->expand(&pes_product_query_key, l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
         for (size_t row = 0; row < C; row++)
             assert_true(l.wk[row * C] == l.bk[row]);
         pes_arena_destroy(l.arena);
@@ -179,12 +180,12 @@ static void gradients_go_back_through_the_transposed_map(void **state)
                 dwk[e] = (real)normal(5000 + e);
             for (size_t e = 0; e < C; e++)
                 dbk[e] = (real)normal(6000 + e);
-            l.symmetry->reduce(l.config, &l.shape, 0, &l.parameters, dwk, dbk);
+            l.symmetry->reduce(&pes_product_query_key, l.config, &l.shape, 0, &l.parameters, dwk, dbk);
             double expected = 0, got = 0;
             for (int sign = -1; sign <= 1; sign += 2) {
                 for (size_t e = 0; e < count; e++)
                     l.values[e] = (real)(normal(e) + sign * 0.5 * normal(7000 + e));
-                l.symmetry->expand(l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
+                l.symmetry->expand(&pes_product_query_key, l.config, &l.shape, 0, &l.parameters, l.wk, l.bk);
                 for (size_t e = 0; e < C * C; e++)
                     expected += sign * (double)l.wk[e] * (double)dwk[e];
                 for (size_t e = 0; e < C; e++)
@@ -225,11 +226,15 @@ static void odd_head_widths_are_refused_where_rows_are_paired(void **state)
     (void)state;
     struct pes_arena *arena = pes_arena_create();
     struct pes_shape shape = {.C = 15, .H = 3, .D = 5};
-    assert_int_equal(pes_symmetry_antisymmetric.check(config_of(arena, "nope"), &shape), PES_INPUT);
+    assert_int_equal(
+        pes_symmetry_antisymmetric.check(&pes_product_query_key, config_of(arena, "nope"), &shape),
+        PES_INPUT);
     assert_non_null(strstr(pes_error_message(), "5 wide"));
-    assert_int_equal(pes_symmetry_symmetric.check(config_of(arena, "rope"), &shape), PES_INPUT);
+    assert_int_equal(pes_symmetry_symmetric.check(&pes_product_query_key, config_of(arena, "rope"), &shape),
+                     PES_INPUT);
     assert_non_null(strstr(pes_error_message(), "5 wide"));
-    assert_int_equal(pes_symmetry_symmetric.check(config_of(arena, "nope"), &shape), PES_OK);
+    assert_int_equal(pes_symmetry_symmetric.check(&pes_product_query_key, config_of(arena, "nope"), &shape),
+                     PES_OK);
     pes_arena_destroy(arena);
 }
 
