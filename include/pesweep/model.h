@@ -124,6 +124,10 @@ struct pes_pass {
     /* Residual stream entering each layer, [L][N][C]: written if save_streams, read if first_layer > 0, where
      * the pass then starts (forward only).  With kv_source embedding the caller also keeps layer 0's. */
     real *streams;
+    /* What the heads of each layer put out, [L][N][C], or NULL: written if save_streams.  Read else, and the
+     * pass starts from streams at first_layer 0 too: in that layer only heads that the intervention touches
+     * are computed again, the others keep what they have here. */
+    real *attended;
     bool save_streams;
     int first_layer;
     uint8_t *row_correct; /* out: per label row, 1 if right; NULL */

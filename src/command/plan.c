@@ -19,7 +19,7 @@ struct plan {
     struct pes_layout *layout;
     struct pes_cost *costs;
     double *seconds;
-    double flops, total_seconds, longest;
+    double flops, evaluate_flops, probe_flops, total_seconds, longest;
     size_t memory_bytes; /* of the largest trial, its row included */
     uint64_t file_bytes;
     bool dedicated;
@@ -46,6 +46,8 @@ static enum pes_status make_plan(const char *path, struct plan *plan)
         TRY(pes_sweep_cost(plan->sweep, &plan->sweep->trials[t], cost));
         plan->seconds[t] = cost->seconds;
         plan->flops += trial_flops(cost);
+        plan->evaluate_flops += cost->evaluate_flops;
+        plan->probe_flops += cost->probe_flops;
         plan->total_seconds += cost->seconds;
         plan->longest = PES_MAX(plan->longest, cost->seconds);
         plan->memory_bytes = PES_MAX(plan->memory_bytes, cost->memory_bytes + plan->layout->row_bytes);
@@ -126,6 +128,8 @@ static enum pes_status print_plan(const struct plan *plan, int ranks, bool summa
            plan->sweep->num_skipped, claims, claims == 1 ? "" : "s");
     printf("arithmetic: %.4g GFLOP, about %s on one core; longest trial %s\n", plan->flops / 1e9,
            seconds_text(plan->total_seconds, total), seconds_text(plan->longest, longest));
+    printf("of it: evaluations %.1f %%, spectra and probes %.1f %%, training the rest\n",
+           100 * plan->evaluate_flops / plan->flops, 100 * plan->probe_flops / plan->flops);
     printf("memory: %s per rank; results file: %s\n\n", bytes_text((double)plan->memory_bytes, memory),
            bytes_text((double)plan->file_bytes, file));
     return print_scaling(plan, ranks);
@@ -152,14 +156,15 @@ static enum pes_status print_json(const struct plan *plan, int ranks, bool summa
     for (size_t s = 0; s < plan->sweep->num_skipped; s++)
         json_array_append_new(skipped, json_pack("{s:s, s:s}", "label", plan->sweep->skipped[s].label,
                                                  "reason", plan->sweep->skipped[s].reason));
-    json_t *object =
-        json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:{s:i, s:b, s:f, s:f}, s:o, s:o}", "name",
-                  plan->sweep->name, "hash", plan->sweep->hash, "num_trials",
-                  (json_int_t)plan->sweep->num_trials, "num_claims", (json_int_t)plan->sweep->num_claims,
-                  "flops", plan->flops, "rank_seconds", plan->total_seconds, "longest_seconds", plan->longest,
-                  "memory_bytes", (json_int_t)plan->memory_bytes, "file_bytes", (json_int_t)plan->file_bytes,
-                  "makespan", "ranks", PES_MAX(ranks, 1), "dedicated_scheduler", plan->dedicated, "seconds",
-                  makespan.seconds, "efficiency", makespan.efficiency, "trials", trials, "skipped", skipped);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:{s:i, s:b, s:f, s:f}, s:o, s:o}", "name",
+        plan->sweep->name, "hash", plan->sweep->hash, "num_trials", (json_int_t)plan->sweep->num_trials,
+        "num_claims", (json_int_t)plan->sweep->num_claims, "flops", plan->flops, "evaluate_share",
+        plan->evaluate_flops / plan->flops, "probe_share", plan->probe_flops / plan->flops, "rank_seconds",
+        plan->total_seconds, "longest_seconds", plan->longest, "memory_bytes", (json_int_t)plan->memory_bytes,
+        "file_bytes", (json_int_t)plan->file_bytes, "makespan", "ranks", PES_MAX(ranks, 1),
+        "dedicated_scheduler", plan->dedicated, "seconds", makespan.seconds, "efficiency",
+        makespan.efficiency, "trials", trials, "skipped", skipped);
     if (!object) return pes_fail(PES_MEMORY, "no memory for the plan");
     bool ok = json_dumpf(object, stdout, JSON_INDENT(1)) == 0 && printf("\n") > 0;
     json_decref(object);

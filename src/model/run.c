@@ -52,6 +52,23 @@ static void embed(const struct pes_workspace *workspace, const struct pes_batch 
     if (dropout.rate > 0) pes_dropout_apply(workspace->x0, num_rows(batch), C, &dropout);
 }
 
+/* Queries, keys and values of a layer's heads. */
+static void project(const struct pes_workspace *workspace, int index, size_t N)
+{
+    const struct pes_model *model = workspace->model;
+    const struct pes_layer_work *layer = &workspace->layers[index];
+    const struct pes_layer_places *at = &model->places->layers[index];
+    const real *values = workspace->parameters;
+    pes_layernorm_forward(layer->n1, layer->mean1, layer->rstd1, layer->x, values + at->norm1,
+                          values + at->norm1_bias, N, (size_t)model->config.shape.C);
+    const real *x_kv = model->config.kv_source == PES_KV_EMBEDDING ? workspace->x0 : layer->n1;
+    if (workspace->symmetrised[index]) {
+        pes_project_forward(workspace, index, layer->n1, x_kv, false, workspace->unbiased, N);
+        pes_project_forward(workspace, index, x_kv, layer->n1, false, workspace->swapped, N);
+    }
+    pes_project_forward(workspace, index, layer->n1, x_kv, true, layer->qkv, N);
+}
+
 /* xm = x + dropout(W_o attention + b_o). */
 static void attention_block(const struct pes_workspace *workspace, int index, const struct pes_batch *batch,
                             const struct pes_pass *pass)
@@ -61,15 +78,11 @@ static void attention_block(const struct pes_workspace *workspace, int index, co
     const struct pes_layer_places *at = &model->places->layers[index];
     const real *values = workspace->parameters;
     size_t C = (size_t)model->config.shape.C, N = num_rows(batch), columns = workspace->sizes.v_columns;
-    pes_layernorm_forward(layer->n1, layer->mean1, layer->rstd1, layer->x, values + at->norm1,
-                          values + at->norm1_bias, N, C);
-    const real *x_kv = model->config.kv_source == PES_KV_EMBEDDING ? workspace->x0 : layer->n1;
-    if (workspace->symmetrised[index]) {
-        pes_project_forward(workspace, index, layer->n1, x_kv, false, workspace->unbiased, N);
-        pes_project_forward(workspace, index, x_kv, layer->n1, false, workspace->swapped, N);
-    }
-    pes_project_forward(workspace, index, layer->n1, x_kv, true, layer->qkv, N);
+    bool computes = workspace->zeroed[index] || workspace->symmetrised[index];
+    if (computes || !pes_keeps_heads(pass, index)) project(workspace, index, N);
     pes_attend_forward(workspace, index, batch, pass);
+    if (pass->attended && pass->save_streams)
+        memcpy(pass->attended + (size_t)index * N * columns, layer->o, N * columns * sizeof *layer->o);
     struct pes_epilogue epilogue = {
         .bias = values + at->bo,
         .dropout = row_dropout(workspace, batch, pass, pes_dropout_site(index, PES_DROPOUT_ATTENTION_BRANCH)),
@@ -110,8 +123,8 @@ static void run_blocks(const struct pes_workspace *workspace, const struct pes_b
     const struct pes_model_config *config = &workspace->model->config;
     size_t stream = num_rows(batch) * (size_t)config->shape.C, bytes = stream * sizeof(real);
     int first = pass->first_layer, L = config->shape.L;
-    if (first > 0) {
-        CHECK(first < L && pass->streams && !pass->gradient && !pass->save_streams);
+    if (first > 0 || pes_keeps_heads(pass, first)) {
+        CHECK(first < L && pass->streams && !pass->gradient && !pass->save_streams && !pass->observer);
         memcpy(workspace->layers[first].x, pass->streams + (size_t)first * stream, bytes);
         if (config->kv_source == PES_KV_EMBEDDING) memcpy(workspace->x0, pass->streams, bytes);
     } else {

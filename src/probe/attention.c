@@ -1,8 +1,8 @@
 /* attention.c - attention behaviours at every checkpoint; mean maps, Toeplitz measures and contraction.
  *
- * Contraction, per sequence on raw, unmasked scores over the positions that the model works on: spread(S) /
- * spread(A), A = the scores of the same head without its positional coupling; NaN for schemes that have none
- * inside attention to take out. */
+ * Contraction, per sequence on raw, unmasked T x T scores, padding and all: spread(S) / spread(A), A = the
+ * scores of the same head without its positional coupling; NaN for schemes that have none inside attention to
+ * take out. */
 #include "attention.h"
 
 #include <math.h>
@@ -61,46 +61,27 @@ struct gathering {
     enum pes_status status;
 };
 
-/* Spread of the n x n corner of a [T][T] matrix. */
-static double spread_of(const struct gathering *g, const real *scores, size_t T, size_t n, real *corner)
+static double spread_of(struct gathering *g, int T, const real *scores)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            corner[i * n + j] = scores[i * T + j];
-    return pes_spectrum_spread((int)n, corner, g->m->arena);
+    double spread = pes_spectrum_spread(T, scores, g->m->arena);
+    if (pes_linalg_status() != PES_OK) g->status = PES_MEMORY;
+    return spread;
 }
 
-static void contract(struct gathering *g, const struct pes_observation *seen, int length)
+static void contract(struct gathering *g, const struct pes_observation *seen)
 {
-    const struct pes_model_config *config = &g->m->model->config;
-    size_t T = (size_t)seen->T, n = config->pad == PES_PAD_MASK ? (size_t)length : T;
-    double *sum = &g->contraction[seen->layer * config->shape.H + seen->head];
-    if (!seen->content_scores) {
-        *sum = NAN;
-        return;
-    }
-    struct pes_arena_mark mark = pes_arena_mark(g->m->arena);
-    real *corner = pes_arena_take(g->m->arena, n * n, sizeof *corner);
-    if (corner) {
-        double whole = spread_of(g, seen->scores, T, n, corner);
-        if (pes_linalg_status() != PES_OK) g->status = PES_MEMORY;
-        double content = spread_of(g, seen->content_scores, T, n, corner);
-        if (pes_linalg_status() != PES_OK) g->status = PES_MEMORY;
-        *sum += whole / content;
-    } else {
-        g->status = PES_MEMORY;
-    }
-    pes_arena_rewind(g->m->arena, mark);
+    double *sum = &g->contraction[seen->layer * g->m->model->config.shape.H + seen->head];
+    *sum += seen->content_scores
+                ? spread_of(g, seen->T, seen->scores) / spread_of(g, seen->T, seen->content_scores)
+                : NAN;
 }
 
 static void observe(void *context, const struct pes_observation *seen)
 {
     struct gathering *g = context;
-    int length =
-        pes_behaviour_length(&g->behaviour.batch, (int)(seen->sequence - (int64_t)g->behaviour.batch.first));
     if (g->behaviours) pes_behaviour_observe(&g->behaviour, seen);
-    if (g->maps) pes_maps_observe(g->maps, seen, length);
-    if (g->contracting) contract(g, seen, length);
+    if (g->maps) pes_maps_observe(g->maps, seen);
+    if (g->contracting) contract(g, seen);
 }
 
 static enum pes_status pass_over(struct gathering *g, int64_t sequences, int64_t contracted)
@@ -115,10 +96,9 @@ static enum pes_status pass_over(struct gathering *g, int64_t sequences, int64_t
         struct pes_batch batch;
         TRY(pes_data_test_batch(m->data, first, B, m->arena, &batch));
         pes_behaviour_batch(&g->behaviour, &batch);
-        if (g->maps) pes_maps_batch(g->maps, &batch);
         g->contracting = first < contracted;
         struct pes_observer observer = {.context = g,
-                                        .scores = g->maps || g->contracting,
+                                        .scores = true,
                                         .content_scores = g->contracting,
                                         .probabilities = g->maps || g->behaviours,
                                         .observe = observe};
@@ -181,7 +161,7 @@ static enum pes_status run(const struct pes_measurement *m)
     for (size_t l = 0; l < (size_t)shape->L; l++)
         for (size_t h = 0; h < (size_t)shape->H; h++)
             put_head(&g, l, h);
-    return g.maps ? pes_maps_finish(g.maps, m) : PES_OK;
+    return g.maps ? pes_maps_finish(g.maps, m, sequences) : PES_OK;
 }
 
 const struct pes_measure pes_measure_attention = {

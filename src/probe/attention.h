@@ -35,19 +35,15 @@ enum pes_status pes_behaviour_create(const struct pes_measurement *m, struct pes
 void pes_behaviour_batch(struct pes_behaviour *behaviour, const struct pes_batch *batch);
 void pes_behaviour_observe(struct pes_behaviour *behaviour, const struct pes_observation *seen);
 
-/* --- maps.c: mean attention and mean raw scores over the positions that the model works on: all of them, or
- * the real ones where padding is masked.  Positions that no sequence has are NaN. --- */
+/* --- maps.c: mean attention and mean raw scores, padding and all: definitions count the whole T x T --- */
 struct pes_maps {
     size_t T, L, H;
-    bool real_only;
     double *attention, *scores; /* [L][H][T][T] sums, then means */
-    int64_t *longer;            /* [T] sequences with a token at position t */
-    int length;                 /* positions that at least one sequence has */
 };
 enum pes_status pes_maps_create(const struct pes_measurement *m, struct pes_maps *maps);
-void pes_maps_batch(struct pes_maps *maps, const struct pes_batch *batch);
-void pes_maps_observe(struct pes_maps *maps, const struct pes_observation *seen, int length);
-/* Means, and what is made of them: attention/ *, Toeplitz measures and relative kernels in `probes`. */
-enum pes_status pes_maps_finish(struct pes_maps *maps, const struct pes_measurement *m);
+void pes_maps_observe(struct pes_maps *maps, const struct pes_observation *seen);
+/* Means over `sequences`, and what is made of them: attention/ *, Toeplitz measures and relative kernels in
+ * `probes`. */
+enum pes_status pes_maps_finish(struct pes_maps *maps, const struct pes_measurement *m, int64_t sequences);
 
 #endif

@@ -1,12 +1,14 @@
-/* behaviour.c - where a head looks: averages of its attention over queries.
+/* behaviour.c - where a head looks: averages of its attention over queries (Olsson et al. 2022, arXiv
+ * 2209.11895; Li 2026, arXiv 2607.06621).
  *
  * Queries are those that the task names (behaviour_from, behaviour_labelled), real tokens from position 1 on.
- * For query i with token x_i: previous token   mass on key i - 1; its excess is over uniform attention to the
- * visible keys next token       mass on key i + 1 (models that see it) induction        mass on keys j < i
- * with x_{j-1} = x_i: what followed the token earlier duplicate token  mass on keys j < i with x_j = x_i
- *   first token      mass on key 0, where sinks stand
- *   entropy          of the distribution over keys, in nats;  distance: mean |i - j|
- * (Olsson et al. 2022, arXiv 2209.11895; Li 2026, arXiv 2607.06621.) */
+ * For query i with token x_i:
+ * - previous token: mass on key i - 1; its excess is over uniform attention to the visible keys
+ * - next token: mass on key i + 1, in models that see it
+ * - induction: mass on keys j < i with x_{j-1} = x_i, what followed the token earlier
+ * - duplicate token: mass on keys j < i with x_j = x_i
+ * - first token: mass on key 0, where sinks stand
+ * - entropy of the distribution over keys, in nats; distance: mean |i - j| */
 #include "attention.h"
 
 #include <math.h>
@@ -56,6 +58,22 @@ void pes_behaviour_batch(struct pes_behaviour *behaviour, const struct pes_batch
     }
 }
 
+/* Of p = softmax(s) over visible keys: log p_j = s_j - s_k + log p_k for any k, so that one logarithm serves
+ * a row.  Masked keys have p = 0. */
+static double entropy(const real *p, const real *s, int n)
+{
+    int k = 0;
+    for (int j = 1; j < n; j++)
+        if (p[j] > p[k]) k = j;
+    if (!(p[k] > 0)) return 0;
+    double most = (double)s[k], mean = 0, all = 0;
+    for (int j = 0; j < n; j++) {
+        mean += (double)p[j] * ((double)s[j] - most);
+        all += (double)p[j];
+    }
+    return -mean - all * log((double)p[k]);
+}
+
 void pes_behaviour_observe(struct pes_behaviour *behaviour, const struct pes_observation *seen)
 {
     int T = seen->T, b = (int)(seen->sequence - (int64_t)behaviour->batch.first);
@@ -73,11 +91,10 @@ void pes_behaviour_observe(struct pes_behaviour *behaviour, const struct pes_obs
             sums.duplicate += (double)p[s];
             if (s + 1 < i) sums.induction += (double)p[s + 1];
         }
-        for (int j = 0; j < (causal ? i + 1 : T); j++) {
-            double mass = (double)p[j];
-            if (mass > 0) sums.entropy -= mass * log(mass);
-            sums.distance += mass * abs(i - j);
-        }
+        int end = causal ? i + 1 : T;
+        sums.entropy += entropy(p, seen->scores + (size_t)i * (size_t)T, end);
+        for (int j = 0; j < end; j++)
+            sums.distance += (double)p[j] * abs(i - j);
     }
     struct pes_behaviour_sums *total = &behaviour->sums[seen->layer * behaviour->model->shape.H + seen->head];
     total->previous += sums.previous, total->next += sums.next;

@@ -1,8 +1,8 @@
 /* compare.c - the model with some heads changed against the model as it is, on the same sequences.
  *
- * The unchanged model runs once and keeps the stream that enters each layer; a changed one starts at the
- * first layer that differs.  Work goes over a few micro-batches at a time, so that preparing a change is paid
- * once for all of them. */
+ * The unchanged model runs once and keeps the stream that enters each layer and what its heads put out; a
+ * changed one starts at the first layer that differs, with the heads that differ.  Work goes over a few
+ * micro-batches at a time, so that preparing a change is paid once for all of them. */
 #include "probe.h"
 
 #include <math.h>
@@ -21,6 +21,7 @@ struct sums {
 struct part {
     struct pes_batch batch;
     real *streams;    /* [L][N][C] */
+    real *attended;   /* [L][N][C] */
     uint8_t *correct; /* [rows] */
     double *loss;     /* [rows] */
 };
@@ -100,13 +101,17 @@ static enum pes_status take_part(const struct pes_measurement *m, int64_t first,
     const struct pes_shape *shape = &m->model->config.shape;
     TRY(pes_data_test_batch(m->data, first, B, m->arena, &part->batch));
     size_t rows = (size_t)B * work->rows_per_sequence;
-    part->streams = pes_arena_take(
-        m->arena, (size_t)shape->L * (size_t)(B * part->batch.T) * (size_t)shape->C, sizeof(real));
+    size_t kept = (size_t)shape->L * (size_t)(B * part->batch.T) * (size_t)shape->C;
+    part->streams = pes_arena_take(m->arena, kept, sizeof(real));
+    part->attended = pes_arena_take(m->arena, kept, sizeof(real));
     part->correct = pes_arena_take(m->arena, rows, sizeof *part->correct);
     part->loss = pes_arena_take(m->arena, rows, sizeof *part->loss);
-    if (!part->streams || !part->correct || !part->loss) return PES_MEMORY;
-    struct pes_pass pass = {
-        .streams = part->streams, .save_streams = true, .row_correct = part->correct, .row_loss = part->loss};
+    if (!part->streams || !part->attended || !part->correct || !part->loss) return PES_MEMORY;
+    struct pes_pass pass = {.streams = part->streams,
+                            .attended = part->attended,
+                            .save_streams = true,
+                            .row_correct = part->correct,
+                            .row_loss = part->loss};
     struct pes_loss loss = {0};
     pes_model_run(m->model, m->workspace, &part->batch, &pass, &loss);
     count_labels(work, &part->batch);
@@ -120,6 +125,7 @@ static enum pes_status run_case(const struct pes_measurement *m, const struct pe
     pes_model_prepare(m->model, m->workspace, m->parameters, &one->change);
     for (size_t p = 0; p < num_parts; p++) {
         struct pes_pass pass = {.streams = parts[p].streams,
+                                .attended = parts[p].attended,
                                 .first_layer = one->first_layer,
                                 .row_correct = work->correct,
                                 .row_loss = work->loss};
@@ -142,7 +148,7 @@ enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t seque
     work.loss = pes_arena_take(m->arena, micro * work.rows_per_sequence, sizeof *work.loss);
     if (!work.sums || !work.correct || !work.loss) return PES_MEMORY;
 
-    size_t stream_bytes = (size_t)shape->L * micro * T * (size_t)shape->C * sizeof(real);
+    size_t stream_bytes = 2 * (size_t)shape->L * micro * T * (size_t)shape->C * sizeof(real);
     size_t group = PES_MIN(PES_MAX(STREAM_BYTES / stream_bytes, 1), MOST_IN_GROUP);
     struct part parts[MOST_IN_GROUP];
     for (int64_t first = 0; first < sequences;) {

@@ -57,7 +57,8 @@ enum { STORE_RUNS = 64, STORE_RUN_BYTES = 8192, STORE_MESSAGE_BYTES = 256, STORE
     X(ENDED, "provenance", "ended", F64, 1, AXIS_TRIAL, 0, NAN, "s",                                         \
       "when its row was written, since 1970-01-01 00:00 UTC")                                                \
     X(TRAIN_SECONDS, "provenance", "train_seconds", F64, 1, AXIS_TRIAL, 0, NAN, "s", "spent training")       \
-    X(MEASURE_SECONDS, "provenance", "measure_seconds", F64, 1, AXIS_TRIAL, 0, NAN, "s", "spent measuring")  \
+    X(MEASURE_SECONDS, "provenance", "measure_seconds", F64, 1, AXIS_TRIAL, 0, NAN, "s",                     \
+      "spent on evaluations, spectra and probes")                                                            \
     X(MESSAGE, "provenance", "message", CHAR, 2, AXIS_TRIAL, AXIS_MESSAGE_TEXT, 0, "",                       \
       "what there was to say about a failed or diverged trial")                                              \
     X(RUNS, "provenance", "runs", CHAR, 2, AXIS_RUN, AXIS_RUN_TEXT, 0, "",                                   \

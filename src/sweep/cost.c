@@ -5,18 +5,30 @@
 
 #include "pesweep/arena.h"
 
-/* Forward passes over the whole model that the probes of one measurement make, per sequence.  A probe of
- * layer l starts there, so those of all layers make (L + 1)/2 of a pass for each head. */
+/* Forward passes over the whole model that changing one head of each layer makes, per sequence: half of the
+ * layers above it, on average, and in its own layer what follows the heads, the output product and the
+ * feed-forward part, alone; the queries, keys and values too if the change is to its scores. */
+static double changed_passes(const struct pes_shape *shape, bool scores)
+{
+    double C = shape->C, after = C * C + 2 * C * shape->F, before = 3 * C * C;
+    double own = (after + (scores ? before : 0)) / (after + before + 2 * C * shape->T);
+    return (shape->L - 1) / 2.0 + own;
+}
+
+/* Forward passes that the probes of one measurement make, per sequence; ablation at the end, which has the
+ * whole test set, apart. */
 static double probe_passes(const struct pes_config *settings, const struct pes_model_config *model,
                            bool final)
 {
-    double per_head = model->shape.H * (model->shape.L + 1) / 2.0;
+    const struct pes_shape *shape = &model->shape;
     bool rotates = model->position->family == PES_POSITION_ROTARY;
     double passes = pes_config_bool(settings, "measure.behaviours") ? 1 : 0;
-    if (pes_config_bool(settings, "measure.ablate_heads") && !final) passes += per_head;
+    if (pes_config_bool(settings, "measure.ablate_heads") && !final)
+        passes += 1 + shape->H * changed_passes(shape, false);
     if (pes_config_bool(settings, "measure.phase_zeroing") && rotates)
-        passes += 1 + (final ? per_head * model->shape.D / 2 : 0);
-    if (pes_config_bool(settings, "measure.symmetrisation") && final) passes += 2 * per_head;
+        passes += 2 + (final ? shape->H * changed_passes(shape, true) * (1 + shape->D / 2.0) : 0);
+    if (pes_config_bool(settings, "measure.symmetrisation") && final)
+        passes += 1 + 2 * shape->H * changed_passes(shape, true);
     return passes;
 }
 
@@ -72,7 +84,7 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
     double sequences = checkpoints * probed * probe_passes(settings, &model, false) +
                        probed * probe_passes(settings, &model, true) + mapped;
     if (pes_config_bool(settings, "measure.ablate_heads"))
-        sequences += test * model.shape.H * (model.shape.L + 1) / 2.0;
+        sequences += test * (1 + model.shape.H * changed_passes(&model.shape, false));
     cost->probe_flops = forward * sequences + (checkpoints + 1) * spectral_flops(settings, &model.shape);
 
     int64_t micro_batch = pes_config_int(config, "train.micro_batch");

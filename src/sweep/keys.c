@@ -144,7 +144,7 @@ static const struct pes_key measure_keys[] = {
              "loss with the symmetric or antisymmetric part of each head's M alone"),
     INT_KEY("measure.attention_maps", 0, 1e6, "256", "sequences",
             "test sequences of the mean maps; 0 = no maps"),
-    INT_KEY("measure.probe_sequences", 1, 1e6, "128", "sequences",
+    INT_KEY("measure.probe_sequences", 1, 1e6, "256", "sequences",
             "test sequences of the behaviours and probes at checkpoints"),
     INT_KEY("measure.contraction_sequences", 0, 1e6, "16", "sequences",
             "test sequences of the contraction of scores by position; 0 = not measured"),

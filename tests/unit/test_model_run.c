@@ -197,6 +197,52 @@ static void a_pass_can_start_from_any_saved_stream(void **state)
     }
 }
 
+/* Logits of a pass under a change, whole or from what an unchanged pass has kept. */
+static void run_changed(const struct support *s, const struct pes_intervention *change, int layer,
+                        real *streams, real *attended, real *logits)
+{
+    struct support fresh = *s;
+    assert_int_equal(pes_workspace_create(s->model, 4, false, s->arena, &fresh.evaluation), PES_OK);
+    struct pes_pass pass = {
+        .logits = logits, .streams = streams, .attended = attended, .first_layer = streams ? layer : 0};
+    struct pes_loss loss = {0};
+    pes_model_prepare(s->model, fresh.evaluation, s->parameters, change);
+    pes_model_run(s->model, fresh.evaluation, &s->batch, &pass, &loss);
+}
+
+static void heads_left_alone_can_keep_what_they_put_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PES_COUNT(kinds); i++) {
+        char settings[160];
+        snprintf(settings, sizeof settings, "%s layers=3", kinds[i]);
+        struct support s = support_make(settings, true, true);
+        real plain[28 * 11], full[28 * 11], part[28 * 11], streams[3 * 28 * 8], attended[3 * 28 * 8];
+        struct pes_loss loss = {0};
+        struct pes_pass pass = {
+            .logits = plain, .streams = streams, .attended = attended, .save_streams = true};
+        pes_model_prepare(s.model, s.evaluation, s.parameters, NULL);
+        pes_model_run(s.model, s.evaluation, &s.batch, &pass, &loss);
+        for (int layer = 0; layer < 3; layer++) {
+            uint64_t one[3] = {0}, above[3] = {0};
+            one[layer] = 2;
+            above[layer] = 1, above[2] |= 2;
+            const struct pes_intervention changes[] = {{.ablate = one},
+                                                       {.ablate = above},
+                                                       {.phase_zeroed = one},
+                                                       {.symmetrised = one, .part = PES_PART_SYMMETRIC},
+                                                       {.ablate = one, .symmetrised = above}};
+            for (size_t c = 0; c < PES_COUNT(changes); c++) {
+                run_changed(&s, &changes[c], layer, NULL, NULL, full);
+                run_changed(&s, &changes[c], layer, streams, attended, part);
+                assert_memory_equal(full, part, sizeof full);
+                if (changes[c].ablate) assert_memory_not_equal(full, plain, sizeof full);
+            }
+        }
+        support_free(&s);
+    }
+}
+
 static void dropout_is_a_function_of_seed_and_step(void **state)
 {
     (void)state;
@@ -320,6 +366,7 @@ int main(void)
         cmocka_unit_test(training_and_evaluation_workspaces_agree_bit_for_bit),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(a_pass_can_start_from_any_saved_stream),
+        cmocka_unit_test(heads_left_alone_can_keep_what_they_put_out),
         cmocka_unit_test(dropout_is_a_function_of_seed_and_step),
         cmocka_unit_test(causal_models_do_not_see_later_tokens),
         cmocka_unit_test(masked_padding_changes_nothing_and_attended_padding_does),

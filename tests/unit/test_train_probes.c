@@ -155,26 +155,21 @@ static void check_behaviours(const struct trained *t, const struct seen *seen, i
 
 static void check_maps(const struct trained *t, const struct seen *seen, int from)
 {
-    bool real_only = t->model_config.pad == PES_PAD_MASK;
     for (int l = 0; l < t->L; l++)
         for (int h = 0; h < t->H; h++) {
             double kernel[9] = {0}, kernel_count[9] = {0};
             for (int i = 0; i < t->T; i++)
                 for (int j = 0; j < t->T; j++) {
-                    double map = 0, scores = 0, count = 0;
+                    double map = 0, scores = 0, count = t->sequences;
                     for (int s = 0; s < t->sequences; s++) {
-                        int n = real_only ? length_of(t, s) : t->T;
-                        if (i >= n || j >= n) continue;
                         size_t at = place(t, s, l, h) + (size_t)(i * t->T + j);
-                        map += seen->probabilities[at], scores += seen->scores[at], count++;
+                        map += seen->probabilities[at], scores += seen->scores[at];
                         if (i >= from && j <= i && i - j <= 8)
                             kernel[8 - (i - j)] += seen->scores[at], kernel_count[8 - (i - j)]++;
                     }
                     const size_t at[] = {(size_t)l, (size_t)h, (size_t)i, (size_t)j};
-                    assert_close(pes_row_get(&t->row, "attention", "map", at), count > 0 ? map / count : NAN,
-                                 1e-5);
-                    assert_close(pes_row_get(&t->row, "attention", "scores", at),
-                                 count > 0 ? scores / count : NAN, 1e-4);
+                    assert_close(pes_row_get(&t->row, "attention", "map", at), map / count, 1e-5);
+                    assert_close(pes_row_get(&t->row, "attention", "scores", at), scores / count, 1e-4);
                 }
             for (size_t k = 0; k < 9; k++)
                 assert_close(
@@ -183,18 +178,19 @@ static void check_maps(const struct trained *t, const struct seen *seen, int fro
         }
 }
 
-/* lambda_max - lambda_min of the symmetric part of the row-centred n x n corner. */
-static double spread(const struct trained *t, const double *scores, int n)
+/* lambda_max - lambda_min of the symmetric part of the row-centred matrix. */
+static double spread(const struct trained *t, const double *scores)
 {
+    int n = t->T;
     double *a = malloc((size_t)(n * n) * sizeof *a), *b = malloc((size_t)(n * n) * sizeof *b),
            *values = malloc((size_t)n * sizeof *values);
     assert_true(a && b && values);
     for (int i = 0; i < n; i++) {
         double mean = 0;
         for (int j = 0; j < n; j++)
-            mean += scores[i * t->T + j] / n;
+            mean += scores[i * n + j] / n;
         for (int j = 0; j < n; j++)
-            a[i * n + j] = scores[i * t->T + j] - mean;
+            a[i * n + j] = scores[i * n + j] - mean;
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -211,11 +207,9 @@ static void check_contraction(const struct trained *t, const struct seen *seen, 
         for (int h = 0; h < t->H; h++) {
             double sum = 0;
             for (int s = 0; s < contracted; s++) {
-                int n = t->model_config.pad == PES_PAD_MASK ? length_of(t, s) : t->T;
                 const double *content = seen->content + place(t, s, l, h);
-                sum += isnan(content[0])
-                           ? NAN
-                           : spread(t, seen->scores + place(t, s, l, h), n) / spread(t, content, n);
+                sum += isnan(content[0]) ? NAN
+                                         : spread(t, seen->scores + place(t, s, l, h)) / spread(t, content);
             }
             assert_close(pes_row_get(&t->row, "probes", "contraction", (size_t[]){(size_t)l, (size_t)h}),
                          sum / contracted, 1e-4);
