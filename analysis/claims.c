@@ -1,6 +1,7 @@
 /* claims.c - from trials to the sides of a comparison, a value per seed; the rules stand in judge.h. */
 #include "internal.h"
 #include "pesweep/study.h"
+#include "pesweep/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -289,6 +290,55 @@ static enum pes_status compare_ratio(struct comparison *c, struct pes_pair **pai
     return make_pair(c, sides, *pairs, result);
 }
 
+/* Trials against a number: it stands on the other side once for each seed. */
+static enum pes_status compare_bound(struct comparison *c, struct pes_pair **pairs, size_t *num_pairs,
+                                     struct pes_claim_result *result)
+{
+    struct pes_arena *arena = c->study->arena;
+    struct side side = {.name = "metric", .selection = &c->claim->where};
+    TRY(list_side(c, &side));
+    TRY(take_side(c, &side, &side));
+    struct side sides[2] = {side};
+    place_diverged(c, sides);
+    TRY(pool_seeds(c, &sides[0]));
+    size_t n = sides[0].num_units;
+    double *bound = pes_arena_take(arena, n, sizeof *bound);
+    *pairs = pes_arena_take(arena, 1, sizeof **pairs);
+    if (!bound || !*pairs) return PES_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        bound[i] = c->claim->bound;
+    for (size_t i = 0; i < sides[0].count; i++) {
+        result->num_trials++;
+        result->num_missing += sides[0].taken[i].missing;
+        result->num_diverged += sides[0].taken[i].diverged;
+    }
+    char number[32];
+    (*pairs)->against = pes_arena_copy_text(arena, pes_text_format_real(c->claim->bound, number));
+    (*pairs)->first = (struct pes_side_values){n, sides[0].values, NULL};
+    (*pairs)->other = (struct pes_side_values){n, bound, NULL};
+    *num_pairs = 1;
+    return (*pairs)->against ? PES_OK : PES_MEMORY;
+}
+
+/* Whether an axis' value follows from that of the compared axis, as a learning rate chosen for each scheme:
+ * then it belongs to what is compared. */
+static bool follows(const struct comparison *c, size_t axis, size_t compared)
+{
+    const struct pes_sweep *sweep = c->study->sweep;
+    size_t slot = sweep->axes[axis].slot, by = sweep->axes[compared].slot;
+    for (size_t a = 0; a < sweep->num_trials; a++) {
+        const struct pes_value *group = value_of(c, a, by), *x = value_of(c, a, slot);
+        if (!group || !selected(c, a, &c->claim->where)) continue;
+        for (size_t b = 0; b < a; b++) {
+            const struct pes_value *other = value_of(c, b, by), *y = value_of(c, b, slot);
+            if (!other || !pes_value_equal(group, other) || !selected(c, b, &c->claim->where)) continue;
+            if (x && y ? !pes_value_equal(x, y) : !x != !y) return false;
+            break; /* b agrees with the rest of its group */
+        }
+    }
+    return true;
+}
+
 static enum pes_status judge_one(struct pes_study *study, const struct pes_claim *claim,
                                  const struct pes_resampling *resampling, struct pes_claim_result *result)
 {
@@ -296,19 +346,26 @@ static enum pes_status judge_one(struct pes_study *study, const struct pes_claim
     c.compared = pes_arena_take(study->arena, study->sweep->num_axes, sizeof *c.compared);
     if (!c.compared) return PES_MEMORY;
     TRY(pes_metric_resolve(study, claim->metric, &c.metric));
+    long axis = axis_of(study->sweep, claim->axis);
     for (size_t a = 0; a < study->sweep->num_axes; a++) {
-        c.compared[a] = !claim->is_ratio && (long)a == axis_of(study->sweep, claim->axis);
+        c.compared[a] =
+            axis >= 0 && !pes_axis_is_seed(&study->sweep->axes[a]) && follows(&c, a, (size_t)axis);
         for (int s = 0; s < 2 && claim->is_ratio; s++)
             for (size_t i = 0; i < claim->ratio[s].num_terms; i++)
                 c.compared[a] |= claim->ratio[s].slots[i] == study->sweep->axes[a].slot;
     }
     struct pes_pair *pairs;
     size_t num_pairs;
-    TRY(claim->is_ratio ? compare_ratio(&c, &pairs, &num_pairs, result)
-                        : compare_axis(&c, &pairs, &num_pairs, result));
+    if (claim->bound_side)
+        TRY(compare_bound(&c, &pairs, &num_pairs, result));
+    else if (claim->is_ratio)
+        TRY(compare_ratio(&c, &pairs, &num_pairs, result));
+    else
+        TRY(compare_axis(&c, &pairs, &num_pairs, result));
     struct pes_question question = {.test = claim->test,
                                     .ratio = claim->is_ratio,
-                                    .lower_is_better = c.metric.lower_is_better,
+                                    .lower_is_better =
+                                        claim->bound_side ? claim->bound_side < 0 : c.metric.lower_is_better,
                                     .times = c.metric.times,
                                     .threshold = claim->threshold,
                                     .alpha = claim->alpha,

@@ -212,6 +212,9 @@ const char *tables_claim_text(struct pes_study *study, const struct pes_claim *c
     if (claim->is_ratio)
         return pes_arena_printf(study->arena, "%s: ratio of (%s) to (%s)%s%s", claim->metric, first, second,
                                 in, where);
+    if (claim->bound_side)
+        return pes_arena_printf(study->arena, "%s %s %.10g%s%s", claim->metric,
+                                claim->bound_side > 0 ? "above" : "below", claim->bound, in, where);
     return pes_arena_printf(study->arena, "%s: %s = %s better than %s%s%s", claim->metric, claim->axis,
                             claim->better, claim->than, in, where);
 }

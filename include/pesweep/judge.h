@@ -11,11 +11,15 @@
  *
  * Direction.  Smaller is better for steps_to and for losses, larger for everything else.  `better: x, than:
  * y` compares two values of an axis; `than: others` claims x better than every other value.  `ratio: [a, b]`
- * claims median(a)/median(b) > 1, with a threshold t >= 1 at least t, with 0 < t < 1 at most t.
+ * claims median(a)/median(b) > 1, with a threshold t >= 1 at least t, with 0 < t < 1 at most t.  `above: x`
+ * (`below: x`) claims that a seed's value is above (below) x on average, by sign_flip against x.  With
+ * `axis`, other axes whose values follow from the compared one (a learning rate chosen for each scheme)
+ * belong to it.
  *
  * Effect.  The difference of means (permutation), the Hodges-Lehmann shift (mann_whitney), the mean paired
  * difference over seeds that both sides have (sign_flip), or a ratio of medians (log_rank and every ratio).
- * Except for `ratio`, it is turned so that it is positive, or above 1, if the claim is right.
+ * For `above` and `below` it is the mean difference to x.  Except for `ratio`, it is turned so that it is
+ * positive, or above 1, if the claim is right.
  *
  * Test.  Always two-sided.  steps_to with `permutation` is tested by log_rank, since means don't exist under
  * censoring; with `sign_flip` too if a value is censored.  For `others`, p is the largest of the pairwise p

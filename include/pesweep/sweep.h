@@ -72,6 +72,8 @@ struct pes_claim {
     const char *better, *than;     /* values of the axis; than may be "others" */
     struct pes_selection ratio[2]; /* ratio of the metric between two selections; 0 terms = not a ratio */
     bool is_ratio;
+    int bound_side; /* 1: the metric is above `bound`, -1: below it, 0: the claim compares trials */
+    double bound;
     struct pes_selection where;
     enum pes_claim_test test;
     double threshold; /* smallest effect that counts; 0 = any */

@@ -6,12 +6,12 @@
 
 #include "pesweep/text.h"
 
-static const char *const claim_keys[] = {"name", "metric", "axis",  "better",    "than",
-                                         "test", "ratio",  "where", "threshold", "alpha"};
+static const char *const claim_keys[] = {"name",  "metric", "axis",  "better", "than",      "test",
+                                         "ratio", "above",  "below", "where",  "threshold", "alpha"};
 static const char *const tests[] = {"permutation", "mann_whitney", "sign_flip", "log_rank", NULL};
 
 /* The nodes of one claim's keys, in the order of claim_keys; NULL = not given. */
-enum { NAME, METRIC, AXIS, BETTER, THAN, TEST, RATIO, WHERE, THRESHOLD, ALPHA, NUM_CLAIM_KEYS };
+enum { NAME, METRIC, AXIS, BETTER, THAN, TEST, RATIO, ABOVE, BELOW, WHERE, THRESHOLD, ALPHA, NUM_CLAIM_KEYS };
 
 struct nodes {
     const struct pes_yaml *map, *keys[NUM_CLAIM_KEYS], *values[NUM_CLAIM_KEYS];
@@ -270,7 +270,7 @@ static enum pes_status sort_keys(const struct pes_plan *plan, const struct pes_y
                                      pes_text_shown(key->text, shown), nearest);
             return pes_yaml_fail(plan->path, key,
                                  "unknown key '%s' in a claim; allowed: name, metric, axis, better, "
-                                 "than, test, ratio, where, threshold, alpha",
+                                 "than, test, ratio, above, below, where, threshold, alpha",
                                  pes_text_shown(key->text, shown));
         }
         nodes->keys[i] = key;
@@ -279,11 +279,15 @@ static enum pes_status sort_keys(const struct pes_plan *plan, const struct pes_y
     for (size_t i = NAME; i <= METRIC; i++)
         if (!nodes->values[i])
             return pes_yaml_fail(plan->path, map, "a claim needs the key %s", claim_keys[i]);
-    if (!nodes->values[AXIS] == !nodes->values[RATIO])
-        return pes_yaml_fail(plan->path, map, "a claim needs either axis and better, or ratio");
+    int ways =
+        !!nodes->values[AXIS] + !!nodes->values[RATIO] + !!nodes->values[ABOVE] + !!nodes->values[BELOW];
+    if (ways != 1)
+        return pes_yaml_fail(plan->path, map,
+                             "a claim needs either axis and better, or ratio, or above, or below");
     for (size_t i = BETTER; i <= THAN; i++)
-        if (nodes->values[RATIO] && nodes->values[i])
-            return pes_yaml_fail(plan->path, nodes->keys[i], "%s has no meaning with ratio", claim_keys[i]);
+        if (!nodes->values[AXIS] && nodes->values[i])
+            return pes_yaml_fail(plan->path, nodes->keys[i], "%s has no meaning %s", claim_keys[i],
+                                 nodes->values[RATIO] ? "with ratio" : "without axis");
     return PES_OK;
 }
 
@@ -295,6 +299,27 @@ static enum pes_status read_own(struct pes_plan *plan, const struct pes_key *key
         return pes_yaml_fail(plan->path, node, "%s: one value belongs here", key->path);
     struct pes_item item = {node->text, node->quoted};
     return pes_yaml_place(plan->path, node, pes_value_build(key, &item, 1, false, plan->arena, value, NULL));
+}
+
+/* above or below: a number that every seed's value is held against. */
+static enum pes_status read_bound(struct pes_plan *plan, const struct nodes *nodes, struct pes_claim *claim)
+{
+    const struct pes_yaml *node = nodes->values[ABOVE] ? nodes->values[ABOVE] : nodes->values[BELOW];
+    struct pes_key key = {
+        .path = nodes->values[ABOVE] ? "above" : "below", .type = PES_VALUE_REAL, .min = -1e9, .max = 1e9};
+    struct pes_value value;
+    TRY(read_own(plan, &key, node, &value));
+    claim->bound_side = nodes->values[ABOVE] ? 1 : -1;
+    claim->bound = value.real;
+    claim->test = PES_CLAIM_SIGN_FLIP;
+    if (!strncmp(claim->metric, "steps_to(", 9))
+        return pes_yaml_fail(plan->path, node,
+                             "%s: steps that were never reached can't be held against a number; "
+                             "metric must be final.<name>",
+                             key.path);
+    for (size_t t = 0; t < plan->sweep->num_trials; t++)
+        if (matches(&plan->sweep->trials[t], &claim->where)) return PES_OK;
+    return pes_yaml_fail(plan->path, nodes->keys[WHERE], "where: no trial has all of these values");
 }
 
 static enum pes_status read_name(struct pes_plan *plan, const struct pes_yaml *node, struct pes_claim *claim)
@@ -329,10 +354,18 @@ static enum pes_status read_claim(struct pes_plan *plan, struct pes_yaml *map, s
     TRY(read_name(plan, nodes.values[NAME], claim));
     TRY(read_metric(plan, nodes.values[METRIC], claim));
     if (nodes.values[WHERE]) TRY(read_selection(plan, nodes.values[WHERE], "where", &claim->where));
-    TRY(nodes.values[RATIO] ? read_ratio(plan, &nodes, claim) : read_comparison(plan, &nodes, claim));
+    if (nodes.values[RATIO])
+        TRY(read_ratio(plan, &nodes, claim));
+    else if (nodes.values[AXIS])
+        TRY(read_comparison(plan, &nodes, claim));
+    else
+        TRY(read_bound(plan, &nodes, claim));
     if (nodes.values[TEST]) {
         TRY(read_own(plan, &test, nodes.values[TEST], &value));
         claim->test = (enum pes_claim_test)value.integer;
+        if (claim->bound_side && claim->test != PES_CLAIM_SIGN_FLIP)
+            return pes_yaml_fail(plan->path, nodes.values[TEST],
+                                 "above and below are tested by sign_flip alone");
         if (claim->test == PES_CLAIM_LOG_RANK && strncmp(claim->metric, "steps_to(", 9) != 0)
             return pes_yaml_fail(plan->path, nodes.values[TEST],
                                  "log_rank compares times: metric must be steps_to(<name>, <number>)");

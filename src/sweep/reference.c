@@ -105,12 +105,18 @@ static const char intro[] =
     "  claims:\n"
     "    - {name: all-wins, metric: final.test_accuracy, axis: pe_heads, better: all, than: others}\n"
     "    - {name: slower, metric: steps_to(test_accuracy, 0.9), where: {pe_heads: all}, test: log_rank,\n"
-    "       ratio: [{penalty: symmetry}, {penalty: none}], threshold: 1.5, alpha: 0.05}\n\n"
+    "       ratio: [{penalty: symmetry}, {penalty: none}], threshold: 1.5, alpha: 0.05}\n"
+    "    - {name: deposit, metric: final.first_deposit_share, above: 0.8, where: {pe_heads: all}}\n\n"
     "metric is final.<variable> or steps_to(<variable>, <level>). The comparison is by axis, better and than "
     "(a value,\n"
-    "or others), or as a ratio of two selections of trials; where restricts both. test is permutation, "
-    "mann_whitney,\n"
-    "sign_flip or log_rank (steps_to only); threshold is the smallest effect that counts.\n";
+    "or others), as a ratio of two selections of trials, or with a number that the metric is above or below; "
+    "where\n"
+    "restricts all of them. An axis whose values follow from the compared one (zip) belongs to it. test is "
+    "permutation,\n"
+    "mann_whitney, sign_flip (the only one for above and below) or log_rank (steps_to only); threshold is "
+    "the "
+    "smallest\n"
+    "effect that counts.\n";
 
 static void print_block(FILE *out, const struct pes_key_table *table, const char *block, bool markdown)
 {

@@ -43,6 +43,18 @@ static enum pes_outcome fill_metrics(const struct pes_sweep *sweep, size_t trial
             pes_row_put(row, "curves", "contraction", start, 0.8);
             pes_row_put(row, "curves", "previous_token_score", later, l == 1 && h == 0 ? 0.9 : 0.1);
             pes_row_put(row, "probes", "onset_folded_phase_fraction", at, 700);
+            pes_row_put(row, "spectra", "phase_fraction", at, 0.1 * (double)(1 + 2 * l + h));
+            pes_row_put(row, "spectra", "directional_fraction", at, 0.2 * (double)(1 + 2 * l + h));
+            pes_row_put(row, "probes", "induction_score", at, l == 1 && h == 1 ? 0.8 : 0.1);
+            pes_row_put(row, "probes", "phase_zeroing_loss_change", at, l == 1 && h == 0 ? 0.7 : 0.1);
+            for (size_t o = 0; o < 9; o++)
+                pes_row_put(row, "probes", "relative_kernel", (size_t[]){l, h, o},
+                            o == 7 ? 2 : 0.1 * (double)o);
+            for (size_t c = 0; c < 4; c++)
+                pes_row_put(row, "curves", "folded_rotational_fraction", (size_t[]){c, l, h}, c ? 0.4 : 0.6);
+            for (size_t h_from = 0; l && h_from < 2; h_from++)
+                pes_row_put(row, "spectra_folded", "k_composition", (size_t[]){l, h, 0, h_from},
+                            h_from ? 0.3 : 0.45);
             pes_row_put(row, "probes", "onset_previous_token_score", at, l == 1 && h == 0 ? 400 : 900);
         }
     }
@@ -80,6 +92,17 @@ static void metrics_are_read_off_variables_curves_and_derived_numbers(void **sta
     assert_near(metric(study, "final.symmetrisation_ratio", 2, &reached), NAN,
                 0); /* too little to divide by */
     assert_near(metric(study, "final.phase_onset_lag", 0, &reached), 300, 1e-12);
+    assert_near(metric(study, "final.first_drop_margin", 0, &reached), 0.1, 1e-7);
+    assert_near(metric(study, "final.rotational_percentile_3", 0, &reached), 0.5, 1e-15); /* 3/4, 1/4, 2/4 */
+    assert_near(metric(study, "final.rotational_percentile_5", 0, &reached), NAN, 0);     /* four heads */
+    assert_near(metric(study, "final.previous_phase_fraction", 1, &reached), NAN, 0);
+    assert_near(metric(study, "final.previous_phase_fraction", 2, &reached), 0.3, 1e-7);
+    assert_near(metric(study, "final.previous_directional_fraction", 2, &reached), 0.6, 1e-7);
+    assert_near(metric(study, "final.previous_kernel_margin", 0, &reached), 1.2, 1e-7); /* 2 - 0.8 */
+    assert_near(metric(study, "final.phase_zeroing_previous", 0, &reached), 0.7, 1e-7);
+    assert_near(metric(study, "final.phase_zeroing_margin", 0, &reached), 0.6, 1e-7);
+    assert_near(metric(study, "final.population_onset_lag", 0, &reached), -250, 1e-4); /* 150 - 400 */
+    assert_near(metric(study, "final.induction_composition_margin", 0, &reached), 0.15, 1e-7);
     assert_near(metric(study, "steps_to(test_accuracy, 0.4)", 0, &reached), 400, 0);
     assert_true(reached);
     assert_near(metric(study, "steps_to(test_accuracy, 0.9)", 0, &reached), 1000, 0);
@@ -297,6 +320,58 @@ static void only_combinations_that_both_sides_have_are_compared(void **state)
     pes_study_close(study);
 }
 
+/* A seed's value is 0.6 and a bit, whatever the rate; the rates of the two schemes differ. */
+static enum pes_outcome fill_bound(const struct pes_sweep *sweep, size_t trial, const struct pes_row *row)
+{
+    bool rope = !strcmp(choice(sweep, trial, "model.pe"), "rope");
+    put_curve(sweep, trial, row, (rope ? 0.6 : 0.4) + noise((size_t)seed_of(sweep, trial)), 350);
+    return PES_OUTCOME_DONE;
+}
+
+static void values_are_held_against_a_number(void **state)
+{
+    (void)state;
+    const char *path = in_folder("bound.h5");
+    make_study(path,
+               "name: bound\n" BLOCKS "grid: {seed: 0..7}\nzip: {pe: [alibi, rope], lr: [1e-3, 1e-2]}\n"
+               "claims:\n"
+               "  - {name: a, metric: final.test_accuracy, above: 0.5, where: {pe: rope}}\n"
+               "  - {name: b, metric: final.test_accuracy, above: 0.5, where: {pe: alibi}}\n"
+               "  - {name: c, metric: final.test_accuracy, below: 0.7, where: {pe: rope}}\n"
+               "  - {name: d, metric: final.test_accuracy, below: 0.7, where: {pe: rope}, threshold: 0.2}\n",
+               fill_bound);
+    struct pes_study *study = opened(path);
+    struct pes_claim_result *r = judged(study);
+    assert_int_equal(r[0].verdict.decision, PES_DECISION_SUPPORTED);
+    assert_int_equal(r[0].verdict.finding.n, 8);
+    assert_int_equal(r[0].num_trials, 8);
+    assert_near(r[0].verdict.p, 2.0 / 256, 1e-12);
+    assert_near(r[0].verdict.finding.effect.estimate, 0.1, 0.01);
+    assert_int_equal(r[1].verdict.decision, PES_DECISION_REFUTED);
+    assert_near(r[1].verdict.finding.effect.estimate, -0.1, 0.01);
+    assert_int_equal(r[2].verdict.decision, PES_DECISION_SUPPORTED);
+    assert_near(r[2].verdict.finding.effect.estimate, 0.1, 0.01); /* turned: below by 0.1 */
+    assert_int_equal(r[3].verdict.decision, PES_DECISION_NOT_SUPPORTED);
+    pes_study_close(study);
+}
+
+static void a_rate_chosen_for_each_scheme_belongs_to_the_scheme(void **state)
+{
+    (void)state;
+    const char *path = in_folder("follows.h5");
+    make_study(path,
+               "name: follows\n" BLOCKS "grid: {seed: 0..7}\nzip: {pe: [alibi, rope], lr: [1e-3, 1e-2]}\n"
+               "claims:\n"
+               "  - {name: a, metric: final.test_accuracy, axis: pe, better: rope, than: others}\n",
+               fill_bound);
+    struct pes_study *study = opened(path);
+    struct pes_claim_result *r = judged(study);
+    assert_int_equal(r[0].verdict.decision, PES_DECISION_SUPPORTED);
+    assert_int_equal(r[0].verdict.finding.n, 8);
+    assert_near(r[0].verdict.finding.effect.estimate, 0.2, 1e-9);
+    pes_study_close(study);
+}
+
 static void a_claim_without_its_variable_is_said_to_be_so(void **state)
 {
     (void)state;
@@ -333,6 +408,8 @@ int main(void)
         cmocka_unit_test(diverged_trials_are_the_worst_and_not_left_out),
         cmocka_unit_test(pairs_are_made_of_seeds_that_both_sides_have),
         cmocka_unit_test(only_combinations_that_both_sides_have_are_compared),
+        cmocka_unit_test(values_are_held_against_a_number),
+        cmocka_unit_test(a_rate_chosen_for_each_scheme_belongs_to_the_scheme),
         cmocka_unit_test(a_claim_without_its_variable_is_said_to_be_so),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -50,6 +50,20 @@ static void a_ratio_has_two_selections(void **state)
     pes_sweep_destroy(sweep);
 }
 
+static void a_bound_is_a_number_and_tested_by_sign_flip(void **state)
+{
+    (void)state;
+    struct pes_sweep *sweep = parse(GRID "claims:\n  - {name: lag, metric: final.x, below: -0.5, where: {pe: "
+                                         "rope}}\n  - {name: more, metric: final.x, above: 2}\n");
+    assert_int_equal(sweep->claims[0].bound_side, -1);
+    assert_true(sweep->claims[0].bound == -0.5);
+    assert_int_equal(sweep->claims[0].test, PES_CLAIM_SIGN_FLIP);
+    assert_null(sweep->claims[0].axis);
+    assert_int_equal(sweep->claims[1].bound_side, 1);
+    assert_true(sweep->claims[1].bound == 2);
+    pes_sweep_destroy(sweep);
+}
+
 /* The one-line text of a claim reads back as the same claim. */
 static void the_text_of_a_claim_is_a_claim(void **state)
 {
@@ -100,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_comparison_names_its_axis_and_values),
         cmocka_unit_test(a_ratio_has_two_selections),
+        cmocka_unit_test(a_bound_is_a_number_and_tested_by_sign_flip),
         cmocka_unit_test(the_text_of_a_claim_is_a_claim),
         cmocka_unit_test(a_block_of_keys_is_compared_by_its_kind),
         cmocka_unit_test(metrics_are_checked_against_the_names_there_are),
