@@ -176,7 +176,7 @@ static void the_example_of_the_reference_is_a_good_sweep(void **state)
     take_example(text, "  claims:", example);
     struct pes_sweep *sweep = parse(example);
     assert_int_equal(sweep->num_trials, 4 * 2 * 16 - 16 + 1);
-    assert_int_equal(sweep->num_claims, 2);
+    assert_int_equal(sweep->num_claims, 3);
     pes_sweep_destroy(sweep);
     free(text);
 }
