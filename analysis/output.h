@@ -69,6 +69,7 @@ enum pes_status tables_curves(const struct tables *tables);
 enum pes_status tables_heads(const struct tables *tables);
 enum pes_status tables_probes(const struct tables *tables);
 enum pes_status tables_claims(const struct tables *tables);
+enum pes_status tables_claim_values(const struct tables *tables);
 enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html);
 /* What a claim compares, in one line; NULL: no memory. */
 const char *tables_claim_text(struct pes_study *study, const struct pes_claim *claim);

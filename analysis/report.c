@@ -66,6 +66,7 @@ static enum pes_status write_tables(const struct tables *tables)
 {
     TRY(write_folder(tables->folder));
     TRY(tables_claims(tables));
+    TRY(tables_claim_values(tables));
     TRY(tables_curves(tables));
     TRY(tables_heads(tables));
     TRY(tables_probes(tables));

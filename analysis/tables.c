@@ -285,3 +285,47 @@ enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html)
         }
     return table_close(&table);
 }
+
+/* What the claims were judged by: every metric that one of them is about, for every finished trial. */
+enum pes_status tables_claim_values(const struct tables *tables)
+{
+    struct pes_study *study = tables->study;
+    const struct pes_sweep *sweep = study->sweep;
+    struct selection s;
+    TRY(start_selection(study, sweep->num_axes + 5, &s));
+    own_column(&s, "metric");
+    own_column(&s, "trial");
+    own_column(&s, "key");
+    for (size_t a = 0; a < sweep->num_axes; a++)
+        own_column(&s, sweep->axes[a].name);
+    own_column(&s, "value");
+    own_column(&s, "reached");
+    struct table table;
+    TRY(table_open(&table, tables->folder, "claim_values", s.names, s.count, NULL));
+    enum pes_status status = PES_OK;
+    for (size_t c = 0; c < sweep->num_claims && status == PES_OK; c++) {
+        struct pes_metric metric;
+        bool earlier = false;
+        for (size_t i = 0; i < c; i++)
+            earlier |= !strcmp(sweep->claims[i].metric, sweep->claims[c].metric);
+        if (earlier || pes_metric_resolve(study, sweep->claims[c].metric, &metric) != PES_OK) continue;
+        for (size_t t = 0; t < study->num_trials && status == PES_OK; t++) {
+            double value;
+            bool reached;
+            if (!pes_study_finished(study, t)) continue;
+            status = pes_metric_evaluate(study, &metric, t, &value, &reached);
+            table_text(&table, metric.text);
+            table_count(&table, t);
+            table_text(&table, sweep->trials[t].key);
+            for (size_t a = 0; a < sweep->num_axes; a++) {
+                const char *text = pes_study_axis_text(study, t, a);
+                table_text(&table, text ? text : "");
+                if (!text) status = PES_MEMORY;
+            }
+            table_number(&table, value);
+            table_text(&table, !metric.times || isnan(value) ? "" : reached ? "true" : "false");
+        }
+    }
+    enum pes_status closed = table_close(&table);
+    return status != PES_OK ? status : closed;
+}

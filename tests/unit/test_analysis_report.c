@@ -73,9 +73,9 @@ static struct pes_report_options options_for(const char *folder_name)
 static void tables_read_back_as_csv_and_json(void **state)
 {
     (void)state;
-    static const char *const names[] = {"trials",   "curves",      "heads",       "probes",
-                                        "claims",   "pairs",       "groups",      "comparisons",
-                                        "variance", "percentiles", "associations"};
+    static const char *const names[] = {"trials",   "curves",      "heads",        "probes",
+                                        "claims",   "pairs",       "groups",       "comparisons",
+                                        "variance", "percentiles", "associations", "claim_values"};
     struct pes_study *study = opened();
     struct pes_report_options options = options_for("tables-only");
     struct pes_report report;
