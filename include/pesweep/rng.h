@@ -42,6 +42,8 @@ struct pes_stream {
 };
 double pes_stream_uniform(struct pes_stream *stream);
 double pes_stream_normal(struct pes_stream *stream);
+/* count of them, two to an element of the counter: half the cost. */
+void pes_stream_normals(struct pes_stream *stream, size_t count, double *out);
 uint64_t pes_stream_below(struct pes_stream *stream, uint64_t n); /* unbiased over 0 .. n-1; n >= 1 */
 
 /* Fisher-Yates. */

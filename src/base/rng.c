@@ -38,12 +38,18 @@ double pes_rng_uniform(const struct pes_rng *rng, uint64_t element)
 }
 
 /* Box & Muller 1958; 1 - u lies in (0, 1], so the logarithm is finite. */
-double pes_rng_normal(const struct pes_rng *rng, uint64_t element)
+static double polar(const struct pes_rng *rng, uint64_t element, double *angle)
 {
     uint32_t words[4];
     pes_rng_words(rng, element, words);
-    double radius = sqrt(-2.0 * log(1.0 - uniform_of(words[0], words[1])));
-    return radius * cos(6.283185307179586476925 * uniform_of(words[2], words[3]));
+    *angle = 6.283185307179586476925 * uniform_of(words[2], words[3]);
+    return sqrt(-2.0 * log(1.0 - uniform_of(words[0], words[1])));
+}
+
+double pes_rng_normal(const struct pes_rng *rng, uint64_t element)
+{
+    double angle, radius = polar(rng, element, &angle);
+    return radius * cos(angle);
 }
 
 double pes_stream_uniform(struct pes_stream *stream)
@@ -54,6 +60,15 @@ double pes_stream_uniform(struct pes_stream *stream)
 double pes_stream_normal(struct pes_stream *stream)
 {
     return pes_rng_normal(&stream->rng, stream->next++);
+}
+
+void pes_stream_normals(struct pes_stream *stream, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        double angle, radius = polar(&stream->rng, stream->next++, &angle);
+        out[i] = radius * cos(angle);
+        if (i + 1 < count) out[i + 1] = radius * sin(angle);
+    }
 }
 
 /* Rejection keeps it unbiased: words below 2^64 mod n are drawn again. */

@@ -173,3 +173,8 @@ double pes_sum_squares(const real *x, size_t n)
 {
     return kernels()->sum_squares(x, n);
 }
+
+bool pes_hessenberg_eigenvalues(double *h, size_t n, double *values)
+{
+    return kernels()->hessenberg_eigenvalues(h, n, values);
+}

@@ -6,6 +6,7 @@
  * and KERNEL_AVX512 or KERNEL_AVX2 where their intrinsics may be used. */
 #include "kernel_attention_backward.h"
 #include "kernel_attention_scores.h"
+#include "kernel_eigenvalues.h"
 #include "kernel_rows.h"
 #include "kernel_table.h"
 
@@ -31,4 +32,5 @@ const struct pes_kernel_table TABLE_NAME(KERNEL_ISA) = {
     .cross_entropy = cross_entropy,
     .adamw_update = adamw_update,
     .sum_squares = sum_squares,
+    .hessenberg_eigenvalues = hessenberg_eigenvalues,
 };

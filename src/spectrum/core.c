@@ -9,6 +9,7 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum pes_status pes_core_failed(unsigned flag, unsigned *flags)
@@ -22,29 +23,33 @@ static int row_exponent(size_t C, const double *row)
 {
     double largest = 0;
     for (size_t c = 0; c < C; c++)
-        largest = fmax(largest, fabs(row[c]));
+        largest = fabs(row[c]) > largest ? fabs(row[c]) : largest;
     return largest > 0 ? ilogb(largest) : INT_MIN;
 }
 
 static void scale_row(size_t C, double *row, int exponent)
 {
+    bool fits = abs(exponent) < 1000; /* else the factor itself would leave the range of double */
+    double factor = scalbn(1, fits ? exponent : 0);
     for (size_t c = 0; c < C; c++)
-        row[c] = scalbn(row[c], exponent);
+        row[c] = fits ? row[c] * factor : scalbn(row[c], exponent);
 }
 
-/* Balances rows[2n, C] in place; the exponent of M against that of the balanced rows.  A row opposite to a
- * row of zeros adds nothing to M and goes to the common size. */
-static int balance(size_t n, size_t C, double *rows)
+/* Balances rows[2n, C] in place, exponents[2n] is scratch; the exponent of M against that of the balanced
+ * rows.  A row opposite to a row of zeros adds nothing to M and goes to the common size. */
+static int balance(size_t n, size_t C, double *rows, int *exponents)
 {
     int common = INT_MIN;
+    for (size_t i = 0; i < 2 * n; i++)
+        exponents[i] = row_exponent(C, rows + i * C);
     for (size_t i = 0; i < n; i++) {
-        int left = row_exponent(C, rows + i * C), right = row_exponent(C, rows + (n + i) * C);
+        int left = exponents[i], right = exponents[n + i];
         if (left != INT_MIN && right != INT_MIN) common = PES_MAX(common, (left + right + 1) / 2);
     }
     if (common == INT_MIN) common = 0;
     for (size_t i = 0; i < n; i++) {
         double *row[2] = {rows + i * C, rows + (n + i) * C};
-        int exponent[2] = {row_exponent(C, row[0]), row_exponent(C, row[1])};
+        int exponent[2] = {exponents[i], exponents[n + i]};
         if (exponent[0] != INT_MIN && exponent[1] != INT_MIN) {
             int shift = (exponent[0] - exponent[1]) / 2;
             scale_row(C, row[0], -shift - common);
@@ -64,7 +69,8 @@ enum pes_status pes_core_build(const struct pes_form *form, struct pes_arena *ar
     double *l = pes_arena_take(arena, 2 * n * r, sizeof *l), *b = pes_arena_take(arena, p * r, sizeof *b);
     struct pes_arena_mark mark = pes_arena_mark(arena);
     double *rows = pes_arena_take(arena, 2 * n * C, sizeof *rows);
-    if (!l || !b || !rows) return PES_MEMORY;
+    int *exponents = pes_arena_take(arena, 2 * n, sizeof *exponents);
+    if (!l || !b || !rows || !exponents) return PES_MEMORY;
     core->b = b;
     core->rows = l;
     memcpy(rows, form->left, n * C * sizeof *rows);
@@ -74,7 +80,7 @@ enum pes_status pes_core_build(const struct pes_form *form, struct pes_arena *ar
         pes_arena_rewind(arena, mark);
         return PES_OK;
     }
-    core->exponent = balance(n, C, rows);
+    core->exponent = balance(n, C, rows, exponents);
     for (size_t i = 0; i < n; i++) {
         const double *left = rows + i * C, *right = rows + (n + i) * C;
         core->size += pes_norm(C, left) * pes_norm(C, right);

@@ -31,6 +31,11 @@ enum pes_status pes_core_build(const struct pes_form *form, struct pes_arena *ar
 enum pes_status pes_core_measure(const struct pes_core *core, bool with_condition, struct pes_arena *arena,
                                  struct pes_content *out);
 
+/* The same ratios from the eigenvalues of b[p, p], in any order; out->eigenvalues may be overwritten.  Where
+ * the departure from normality would be a difference of nearly equal numbers all is measured as above. */
+enum pes_status pes_core_measure_known(const struct pes_core *core, const double *values,
+                                       struct pes_arena *arena, struct pes_content *out);
+
 /* The ratios that depend on eigenvalues alone (and on ||M||), recomputed on b + n eps ||b|| G, ||G|| = 1,
  * differ by more than 1e-6 from those in `content`. */
 enum pes_status pes_core_is_noise(const struct pes_core *core, const struct pes_content *content,

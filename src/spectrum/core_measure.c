@@ -107,6 +107,13 @@ static bool content_positive_fraction(const struct pes_core *core, double *scrat
     return true;
 }
 
+static void symmetry_ratios(struct parts parts, double norm, struct pes_content *out)
+{
+    out->directional_fraction = parts.antisymmetric / norm;
+    out->symmetry_score = (parts.symmetric / norm - parts.antisymmetric / norm) *
+                          (parts.symmetric / norm + parts.antisymmetric / norm);
+}
+
 static bool measure(const struct pes_core *core, bool with_condition, double *scratch,
                     struct pes_arena *arena, struct pes_content *out)
 {
@@ -114,9 +121,7 @@ static bool measure(const struct pes_core *core, bool with_condition, double *sc
     struct parts parts = split(core);
     double norm = core->norm, least = (double)core->n * DBL_EPSILON * core->size, off_norm = 0;
     bool symmetric = parts.antisymmetric <= least, antisymmetric = parts.symmetric <= least;
-    out->directional_fraction = parts.antisymmetric / norm;
-    out->symmetry_score = (parts.symmetric / norm - parts.antisymmetric / norm) *
-                          (parts.symmetric / norm + parts.antisymmetric / norm);
+    symmetry_ratios(parts, norm, out);
     if (symmetric || antisymmetric) {
         if (!normal_eigenvalues(core, symmetric, scratch, out->eigenvalues, arena)) return false;
         out->departure_from_normality = 0;
@@ -143,6 +148,24 @@ enum pes_status pes_core_measure(const struct pes_core *core, bool with_conditio
     memset(out->eigenvalues, 0, 2 * core->n * sizeof *out->eigenvalues);
     enum pes_status status = PES_OK;
     if (!measure(core, with_condition, scratch, arena, out))
+        status = pes_core_failed(PES_FLAG_NO_CONVERGENCE, &out->flags);
+    pes_arena_rewind(arena, mark);
+    return status;
+}
+
+enum pes_status pes_core_measure_known(const struct pes_core *core, const double *values,
+                                       struct pes_arena *arena, struct pes_content *out)
+{
+    double squares = pes_norm(2 * core->p, values) / core->norm, departure2 = 1 - squares * squares;
+    if (!(departure2 > 1e-4)) return pes_core_measure(core, false, arena, out);
+    struct pes_arena_mark mark = pes_arena_mark(arena);
+    double *scratch = pes_arena_take(arena, core->r * (core->r + 1), sizeof *scratch);
+    if (!scratch) return PES_MEMORY;
+    symmetry_ratios(split(core), core->norm, out);
+    out->departure_from_normality = sqrt(departure2);
+    eigenvalue_ratios(core->p, values, core->norm, out);
+    enum pes_status status = PES_OK;
+    if (!content_positive_fraction(core, scratch, arena, out))
         status = pes_core_failed(PES_FLAG_NO_CONVERGENCE, &out->flags);
     pes_arena_rewind(arena, mark);
     return status;

@@ -11,8 +11,10 @@
  * Gaussian: the joint LQ of normal W_q, W_k is Bartlett's triangle of 2p rows in N dimensions itself. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "core.h"
+#include "pesweep/kernels.h"
 
 /* Gamma with shape >= 1/2 and scale 1 (Marsaglia & Tsang 2000). */
 static double gamma_draw(struct pes_stream *stream, double shape)
@@ -41,45 +43,110 @@ static double chi_draw(struct pes_stream *stream, size_t degrees)
 static void draw_triangle(struct pes_stream *stream, size_t rows, size_t columns, size_t N, double *l,
                           size_t ld)
 {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            l[i * ld + j] = j > i ? 0 : j == i ? chi_draw(stream, N - j) : pes_stream_normal(stream);
+    for (size_t i = 0; i < rows; i++) {
+        size_t below = PES_MIN(i, columns);
+        pes_stream_normals(stream, below, l + i * ld);
+        for (size_t j = below; j < columns; j++)
+            l[i * ld + j] = j > i ? 0 : chi_draw(stream, N - j);
+    }
 }
 
 struct drawing {
     size_t n, N;
     const double *singular_values; /* NULL: Gaussian */
-    struct pes_core core;
-    double *normal, *l, *frame; /* scratch of the core's sizes */
+    struct pes_core core;          /* b: the draws of a batch, one after another */
+    double *normal, *l, *frame;    /* scratch of the core's sizes */
 };
 
-static bool draw_matched(struct drawing *d, struct pes_stream *stream, struct pes_arena *arena)
+/* Orthonormal rows of `normal`: Haar only with a positive diagonal of l, so that signs don't depend on the
+ * draw. In many dimensions the rows are nearly orthogonal and the cheaper way has all digits. */
+static bool draw_frame(struct drawing *d, struct pes_arena *arena)
 {
     size_t p = d->core.p, r = d->core.r;
-    for (size_t i = 0; i < p; i++)
-        for (size_t j = 0; j < p; j++)
-            d->normal[i * r + j] = pes_stream_normal(stream);
-    if (d->N - p >= p)
-        draw_triangle(stream, p, p, d->N - p, d->normal + p, r);
-    else
-        for (size_t i = 0; i < p; i++)
-            for (size_t j = p; j < r; j++)
-                d->normal[i * r + j] = pes_stream_normal(stream);
+    if (d->N >= 4 * p) return pes_orthonormal_rows(p, r, d->normal, d->frame, arena);
     if (!pes_lq(p, r, d->normal, d->l, d->frame, arena)) return false;
-    for (size_t i = 0; i < p; i++) {
-        /* Haar only with a positive diagonal: the factorisation's own signs depend on the draw. */
-        double factor = copysign(d->singular_values[i], d->l[i * p + i]);
-        for (size_t j = 0; j < r; j++)
-            d->core.b[i * r + j] = factor * d->frame[i * r + j];
-    }
+    for (size_t i = 0; i < p; i++)
+        for (size_t j = 0; d->l[i * p + i] < 0 && j < r; j++)
+            d->frame[i * r + j] = -d->frame[i * r + j];
     return true;
 }
 
-static void draw_gaussian(struct drawing *d, struct pes_stream *stream)
+static bool draw_matched(struct drawing *d, struct pes_stream *stream, struct pes_arena *arena, double *b)
+{
+    size_t p = d->core.p, r = d->core.r;
+    for (size_t i = 0; i < p; i++)
+        pes_stream_normals(stream, d->N - p >= p ? p : r, d->normal + i * r);
+    if (d->N - p >= p) draw_triangle(stream, p, p, d->N - p, d->normal + p, r);
+    if (!draw_frame(d, arena)) return false;
+    for (size_t i = 0; i < p; i++)
+        for (size_t j = 0; j < r; j++)
+            b[i * r + j] = d->singular_values[i] * d->frame[i * r + j];
+    return true;
+}
+
+static void draw_gaussian(struct drawing *d, struct pes_stream *stream, double *b)
 {
     size_t n = d->n, p = d->core.p, r = d->core.r;
     draw_triangle(stream, 2 * n, r, d->N, d->l, r);
-    pes_dgemm(true, false, p, r, n, 1, d->l, r, d->l + n * r, r, 0, d->core.b, r);
+    pes_dgemm(true, false, p, r, n, 1, d->l, r, d->l + n * r, r, 0, b, r);
+}
+
+/* Sums of differences from the first draw: small spreads keep their digits. */
+struct moments {
+    int draws;
+    double first[PES_NUM_RATIOS], sum[PES_NUM_RATIOS], squares[PES_NUM_RATIOS];
+};
+
+static void add(struct moments *moments, const struct pes_content *content)
+{
+    for (int ratio = 0; ratio < PES_NUM_RATIOS; ratio++) {
+        double value = pes_spectrum_ratio(content, (enum pes_ratio)ratio);
+        if (!moments->draws) moments->first[ratio] = value;
+        double difference = value - moments->first[ratio];
+        moments->sum[ratio] += difference;
+        moments->squares[ratio] += difference * difference;
+    }
+    moments->draws++;
+}
+
+static void finish(const struct moments *moments, struct pes_null *out)
+{
+    int draws = moments->draws;
+    for (int ratio = 0; ratio < PES_NUM_RATIOS && draws > 1; ratio++) {
+        double mean = moments->sum[ratio] / draws;
+        double variance = (moments->squares[ratio] - moments->sum[ratio] * mean) / (draws - 1);
+        out->mean[ratio] = moments->first[ratio] + mean;
+        out->deviation[ratio] = variance > 0 || isnan(variance) ? sqrt(variance) : 0;
+    }
+}
+
+/* As many draws as the eigenvalues are found of together; *failed: linear algebra gave up. */
+static enum pes_status draw_batch(struct drawing *d, size_t count, struct pes_stream *stream,
+                                  struct pes_arena *arena, struct moments *moments, bool *failed)
+{
+    size_t p = d->core.p, r = d->core.r;
+    double *squares = pes_arena_take(arena, count * p * p, sizeof *squares);
+    double *values = pes_arena_take(arena, count * 2 * p, sizeof *values);
+    double *b = pes_arena_take(arena, count * p * r, sizeof *b);
+    struct pes_content content = {.eigenvalues = pes_arena_take(arena, 2 * d->n, sizeof(double))};
+    if (!squares || !values || !b || !content.eigenvalues) return PES_MEMORY;
+    for (size_t draw = 0; draw < count; draw++) {
+        if (!d->singular_values)
+            draw_gaussian(d, stream, b + draw * p * r);
+        else if (!draw_matched(d, stream, arena, b + draw * p * r))
+            return *failed = true, pes_linalg_status();
+        for (size_t i = 0; i < p; i++)
+            memcpy(squares + (draw * p + i) * p, b + (draw * p + i) * r, p * sizeof *squares);
+    }
+    if (!pes_eigenvalues_many(count, p, squares, values, arena)) return *failed = true, pes_linalg_status();
+    for (size_t draw = 0; draw < count; draw++) {
+        d->core.b = b + draw * p * r;
+        d->core.norm = d->core.size = pes_norm(p * r, d->core.b);
+        TRY(pes_core_measure_known(&d->core, values + draw * 2 * p, arena, &content));
+        if (content.flags & PES_FLAG_NO_CONVERGENCE) return *failed = true, PES_OK;
+        add(moments, &content);
+    }
+    return PES_OK;
 }
 
 static enum pes_status draw_all(struct drawing *d, int draws, const struct pes_rng *rng,
@@ -87,35 +154,21 @@ static enum pes_status draw_all(struct drawing *d, int draws, const struct pes_r
 {
     size_t n = d->n, r = PES_MIN(d->N, 2 * n), p = PES_MIN(n, r);
     d->core = (struct pes_core){.n = n, .p = p, .r = r};
-    d->core.b = pes_arena_take(arena, p * r, sizeof(double));
     d->normal = pes_arena_take(arena, p * r, sizeof(double));
     d->frame = pes_arena_take(arena, p * r, sizeof(double));
     d->l = pes_arena_take(arena, 2 * n * r, sizeof(double));
-    struct pes_content content = {.eigenvalues = pes_arena_take(arena, 2 * n, sizeof(double))};
-    if (!d->core.b || !d->normal || !d->frame || !d->l || !content.eigenvalues) return PES_MEMORY;
+    if (!d->normal || !d->frame || !d->l) return PES_MEMORY;
     struct pes_stream stream = {*rng, 0};
-    double first[PES_NUM_RATIOS], sum[PES_NUM_RATIOS] = {0}, squares[PES_NUM_RATIOS] = {0};
-    for (int draw = 0; draw < draws; draw++) {
-        if (!d->singular_values)
-            draw_gaussian(d, &stream);
-        else if (!draw_matched(d, &stream, arena))
-            return pes_linalg_status();
-        d->core.norm = d->core.size = pes_norm(p * r, d->core.b);
-        TRY(pes_core_measure(&d->core, false, arena, &content));
-        if (content.flags & PES_FLAG_NO_CONVERGENCE) return PES_OK;
-        for (int ratio = 0; ratio < PES_NUM_RATIOS; ratio++) {
-            /* Sums of differences from the first draw: small spreads keep their digits. */
-            double value = pes_spectrum_ratio(&content, (enum pes_ratio)ratio);
-            if (!draw) first[ratio] = value;
-            sum[ratio] += value - first[ratio];
-            squares[ratio] += (value - first[ratio]) * (value - first[ratio]);
-        }
+    struct moments moments = {0};
+    while (moments.draws < draws) {
+        struct pes_arena_mark mark = pes_arena_mark(arena);
+        bool failed = false;
+        size_t count = PES_MIN((size_t)(draws - moments.draws), (size_t)PES_EIGENVALUE_LANES);
+        TRY(draw_batch(d, count, &stream, arena, &moments, &failed));
+        if (failed) return PES_OK;
+        pes_arena_rewind(arena, mark);
     }
-    for (int ratio = 0; ratio < PES_NUM_RATIOS && draws > 1; ratio++) {
-        double mean = sum[ratio] / draws, variance = (squares[ratio] - sum[ratio] * mean) / (draws - 1);
-        out->mean[ratio] = first[ratio] + mean;
-        out->deviation[ratio] = variance > 0 || isnan(variance) ? sqrt(variance) : 0;
-    }
+    finish(&moments, out);
     return PES_OK;
 }
 
