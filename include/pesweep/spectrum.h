@@ -158,6 +158,15 @@ enum pes_status pes_spectrum_toeplitz(int T, const double *mean_scores, bool cau
  * memory (pes_linalg_status). */
 double pes_spectrum_spread(int T, const real *scores, struct pes_arena *arena);
 
+/* The whole spectrum of the symmetric part of row-centred mean scores; NaN if they aren't finite. */
+struct pes_scores {
+    double *eigenvalues; /* [T] ascending */
+    double spread;       /* lambda_max - lambda_min */
+    double condition;    /* max |lambda| / min |lambda|; infinite if singular, NaN for scores of 0 */
+};
+enum pes_status pes_spectrum_scores(int T, const double *mean_scores, struct pes_arena *arena,
+                                    struct pes_scores *out);
+
 /* Mean raw score at offsets key - query = -8 .. 0; NaN beyond the length. */
 enum { PES_KERNEL_OFFSETS = 9 };
 void pes_spectrum_relative_kernel(int T, const double *mean_scores, double kernel[PES_KERNEL_OFFSETS]);
@@ -168,8 +177,12 @@ void pes_spectrum_relative_kernel(int T, const double *mean_scores, double kerne
 struct pes_kernel {
     double *diagonals; /* [2T - 1] at index key - query + T - 1 */
     double toeplitz_fraction;
-    double eigenvalue_min, eigenvalue_max; /* of the symmetric part */
-    double symbol_min, symbol_max;         /* of the symmetric part's diagonal means */
+    double *eigenvalues; /* [T] ascending, of the symmetric part */
+    double eigenvalue_min, eigenvalue_max;
+    double symbol_min, symbol_max; /* of the symmetric part's diagonal means */
+    /* Mean |eigenvalue - symbol| against the symbol at angles k pi/(T + 1), k = 1 .. T, both sorted, over the
+     * symbol's range: by Szego's theorem it goes to 0 as T grows.  NaN for a constant symbol. */
+    double szego_distance;
 };
 enum pes_status pes_spectrum_kernel(int T, const double *kernel, struct pes_arena *arena,
                                     struct pes_kernel *out);

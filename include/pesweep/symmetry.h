@@ -33,6 +33,10 @@ struct pes_symmetry {
     void (*expand)(const struct pes_product *product, const struct pes_config *config,
                    const struct pes_shape *shape, int layer, const struct pes_parameters *parameters, real *w,
                    real *b);
+    /* Row `row` of the second factor is *factor times row *source of the first, before any rounding: what
+     * spectra of a constrained product are taken of.  NULL: it has parameters of its own. */
+    void (*map_row)(const struct pes_product *product, const struct pes_config *config, int layer,
+                    const struct pes_parameters *parameters, size_t row, size_t *source, real *factor);
     /* Adds the gradients that dw, db of the second factor give to the first and the scales. */
     void (*reduce)(const struct pes_product *product, const struct pes_config *config,
                    const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,

@@ -21,6 +21,7 @@ size_t pes_type_bytes(enum pes_type type);
     X(HEAD, "head", "attention head, from 0")                                                                \
     X(MODE, "mode", "eigenvalue or singular value of a head, largest first")                                 \
     X(RE_IM, "re_im", "real and imaginary part")                                                             \
+    X(EIGENVALUE, "eigenvalue", "eigenvalue of a matrix over positions, smallest first")                     \
     X(FREQUENCY, "frequency", "RoPE frequency, fastest first")                                               \
     X(QUERY, "query", "position of the query")                                                               \
     X(KEY, "key", "position of the key")                                                                     \

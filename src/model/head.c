@@ -34,53 +34,67 @@ static double *compose(struct pes_arena *arena, const real *up, const real *gain
     return out;
 }
 
+/* rows x length numbers of the second factor under a constraint, from row `first_row` on: products of two
+ * single-precision numbers, which double holds exactly, so that M is as symmetric as the constraint says. */
+static double *constrained(const struct pes_model *model, const real *values,
+                           const struct pes_symmetry *symmetry, const struct pes_product *product,
+                           const char *tensor, int layer, size_t first_row, size_t rows, size_t length,
+                           struct pes_arena *arena)
+{
+    const struct pes_parameters parameters = {.table = &model->tensors, .values = values};
+    const real *from = pes_parameters_get(&parameters, layer, tensor);
+    double *out = take(arena, rows * length);
+    for (size_t row = 0; out && row < rows; row++) {
+        size_t source;
+        real factor;
+        symmetry->map_row(product, model->config.config, layer, &parameters, first_row + row, &source,
+                          &factor);
+        for (size_t c = 0; c < length; c++)
+            out[row * length + c] = (double)factor * (double)from[source * length + c];
+    }
+    return out;
+}
+
 /* This head's columns of W_o [C, H Dv], or of what a constraint makes of the values. */
 static double *output_columns(const struct pes_model *model, const real *values, int layer, int head,
                               struct pes_arena *arena)
 {
     const struct pes_model_config *config = &model->config;
     size_t C = (size_t)config->shape.C, D = (size_t)config->shape.D, columns = D * (size_t)config->shape.H;
-    size_t row_stride = columns, column_stride = 1;
-    const real *wo;
-    real *transposed = NULL;
-    if (!pes_output_follows(config)) {
-        wo = values + model->places->layers[layer].wo;
-    } else {
-        struct pes_parameters parameters = {.table = &model->tensors, .values = values};
-        transposed = pes_allocate(columns * C, sizeof *transposed);
-        if (!transposed) return NULL;
-        config->value_symmetry->expand(&pes_product_value_output, config->config, &config->shape, layer,
-                                       &parameters, transposed, NULL);
-        wo = transposed, row_stride = 1, column_stride = C;
-    }
-    double *out = take(arena, C * D);
+    size_t first = (size_t)head * D;
+    const real *wo = values + model->places->layers[layer].wo;
+    double *out = take(arena, C * D), *rows = NULL;
+    bool follows = pes_output_follows(config);
+    if (follows)
+        rows = constrained(model, values, config->value_symmetry, &pes_product_value_output,
+                           pes_product_value_output.first, layer, first, D, C, arena);
+    if (follows && !rows) return NULL;
     for (size_t row = 0; out && row < C; row++)
         for (size_t c = 0; c < D; c++)
-            out[row * D + c] = (double)wo[row * row_stride + ((size_t)head * D + c) * column_stride];
-    pes_free(transposed);
+            out[row * D + c] = follows ? rows[c * C + row] : (double)wo[row * columns + first + c];
     return out;
 }
 
-static enum pes_status fill_plain(const struct pes_model *model, const real *values, int layer, int head,
-                                  struct pes_arena *arena, struct pes_head *out)
+static void fill_plain(const struct pes_model *model, const real *values, int layer, int head,
+                       struct pes_arena *arena, struct pes_head *out)
 {
-    const struct pes_shape *shape = &model->config.shape;
+    const struct pes_symmetry *symmetry = model->config.symmetry;
+    const struct pes_product *product = &pes_product_query_key;
     const struct pes_layer_places *at = &model->places->layers[layer];
-    size_t C = (size_t)shape->C, D = (size_t)shape->D, row = (size_t)head * D;
-    real *wk = pes_allocate(C * C + C, sizeof *wk);
-    if (!wk) return PES_MEMORY;
-    struct pes_parameters parameters = {.table = &model->tensors, .values = values};
-    model->config.symmetry->expand(&pes_product_query_key, model->config.config, shape, layer, &parameters,
-                                   wk, wk + C * C);
+    size_t C = (size_t)model->config.shape.C, D = (size_t)model->config.shape.D, row = (size_t)head * D;
+    const struct pes_parameters parameters = {.table = &model->tensors, .values = values};
     out->wq = copy(arena, values + at->wq + row * C, D * C);
-    out->wk = copy(arena, wk + row * C, D * C);
     out->wv = copy(arena, values + at->wv + row * C, D * C);
     out->bq = copy(arena, values + at->bq + row, D);
-    out->bk = copy(arena, wk + C * C + row, D);
+    if (symmetry->map_row) {
+        out->wk = constrained(model, values, symmetry, product, product->first, layer, row, D, C, arena);
+        out->bk = constrained(model, values, symmetry, product, product->first_bias, layer, row, D, 1, arena);
+    } else {
+        out->wk = copy(arena, pes_parameters_get(&parameters, layer, product->second) + row * C, D * C);
+        out->bk = copy(arena, pes_parameters_get(&parameters, layer, product->second_bias) + row, D);
+    }
     out->rq = out->wq;
     out->rk = out->wk;
-    pes_free(wk);
-    return PES_OK;
 }
 
 static void fill_latent(const struct pes_model *model, const real *values, int layer, int head,
@@ -143,7 +157,7 @@ enum pes_status pes_model_head(const struct pes_model *model, const real *parame
     if (config->mla)
         fill_latent(model, parameters, layer, head, arena, out);
     else
-        TRY(fill_plain(model, parameters, layer, head, arena, out));
+        fill_plain(model, parameters, layer, head, arena, out);
     out->wo = output_columns(model, parameters, layer, head, arena);
     out->gain = copy(arena, parameters + at->norm1, (size_t)out->C);
     out->frequencies = frequencies_of(model, out->rotates, out->pairs, arena);

@@ -18,7 +18,11 @@
     X(first_token_score, "", "mean attention to the first token")                                            \
     X(attention_entropy, "nat", "mean entropy of the attention distribution")                                \
     X(attention_distance, "", "mean distance between query and key")
-#define CONTRACTION "spread of the scores / spread without the positional coupling, mean over sequences"
+/* spread = lambda_max - lambda_min of the symmetric part of row-centred raw scores. */
+#define SPREADS(X)                                                                                           \
+    X(score_spread, "", "spread of the scores, mean over measure.contraction_sequences sequences")           \
+    X(content_score_spread, "", "score_spread without the positional coupling")                              \
+    X(contraction, "", "spread of the scores / spread without the positional coupling, mean over the same")
 
 /* clang-format off */
 #define CURVE(name, unit, help)                                                                              \
@@ -26,9 +30,11 @@
 #define FINAL(name, unit, help) {"probes", #name, PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, unit, help},
 static const struct pes_variable variables[] = {
     BEHAVIOURS(CURVE)
-    CURVE(contraction, "", CONTRACTION)
+    SPREADS(CURVE)
     BEHAVIOURS(FINAL)
-    FINAL(contraction, "", CONTRACTION)
+    SPREADS(FINAL)
+    FINAL(mean_score_spread, "", "lambda_max - lambda_min of attention/score_eigenvalues")
+    FINAL(mean_score_condition, "", "max |lambda| / min |lambda| of attention/score_eigenvalues; infinite if singular")
     FINAL(toeplitz_fraction, "", "share of ||mean scores||^2 over visible entries that survives averaging along diagonals")
     FINAL(toeplitz_fraction_centred, "", "toeplitz_fraction after each row's mean over its visible entries is taken out")
     {"probes", "relative_kernel", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_OFFSET}, "",
@@ -39,6 +45,8 @@ static const struct pes_variable variables[] = {
      "mean raw score, not masked, over measure.attention_maps test sequences"},
     {"attention", "score_diagonals", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_DIAGONAL}, "",
      "mean of attention/scores along diagonals, over visible entries"},
+    {"attention", "score_eigenvalues", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_EIGENVALUE}, "",
+     "eigenvalues of the symmetric part of attention/scores, each row's mean taken out, ascending"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -49,15 +57,20 @@ static bool wanted(const struct pes_config *settings)
            pes_config_int(settings, "measure.attention_maps");
 }
 
+/* Sums over sequences. */
+struct spreads {
+    double scores, content, ratio;
+};
+
 /* Everything that one pass over the sequences gathers. */
 struct gathering {
     const struct pes_measurement *m;
     struct pes_behaviour behaviour;
     bool behaviours;
-    struct pes_maps *maps; /* NULL = none */
-    double *contraction;   /* [L][H] sums of ratios */
-    int64_t contracted;    /* sequences in them */
-    bool contracting;      /* this micro-batch is among them */
+    struct pes_maps *maps;   /* NULL = none */
+    struct spreads *spreads; /* [L][H] */
+    int64_t contracted;      /* sequences in them */
+    bool contracting;        /* this micro-batch is among them */
     enum pes_status status;
 };
 
@@ -70,10 +83,12 @@ static double spread_of(struct gathering *g, int T, const real *scores)
 
 static void contract(struct gathering *g, const struct pes_observation *seen)
 {
-    double *sum = &g->contraction[seen->layer * g->m->model->config.shape.H + seen->head];
-    *sum += seen->content_scores
-                ? spread_of(g, seen->T, seen->scores) / spread_of(g, seen->T, seen->content_scores)
-                : NAN;
+    struct spreads *sums = &g->spreads[seen->layer * g->m->model->config.shape.H + seen->head];
+    double scores = spread_of(g, seen->T, seen->scores), content = NAN;
+    if (seen->content_scores) content = spread_of(g, seen->T, seen->content_scores);
+    sums->scores += scores;
+    sums->content += content;
+    sums->ratio += scores / content;
 }
 
 static void observe(void *context, const struct pes_observation *seen)
@@ -126,7 +141,12 @@ static void put_head(const struct gathering *g, size_t layer, size_t head)
 {
     const struct pes_measurement *m = g->m;
     size_t place = layer * (size_t)m->model->config.shape.H + head;
-    put(m, "contraction", layer, head, g->contracted ? g->contraction[place] / (double)g->contracted : NAN);
+    if (g->contracted) {
+        double sequences = (double)g->contracted;
+        put(m, "score_spread", layer, head, g->spreads[place].scores / sequences);
+        put(m, "content_score_spread", layer, head, g->spreads[place].content / sequences);
+        put(m, "contraction", layer, head, g->spreads[place].ratio / sequences);
+    }
     if (!g->behaviours || !g->behaviour.queries) return;
     const struct pes_behaviour_sums *sums = &g->behaviour.sums[place];
     double queries = (double)g->behaviour.queries, with_next = (double)g->behaviour.queries_with_next;
@@ -152,8 +172,8 @@ static enum pes_status run(const struct pes_measurement *m)
         TRY(pes_maps_create(m, &maps));
         g.maps = &maps;
     }
-    g.contraction = pes_arena_take(m->arena, (size_t)shape->L * (size_t)shape->H, sizeof *g.contraction);
-    if (!g.contraction) return PES_MEMORY;
+    g.spreads = pes_arena_take(m->arena, (size_t)shape->L * (size_t)shape->H, sizeof *g.spreads);
+    if (!g.spreads) return PES_MEMORY;
     int64_t wanted_sequences = maps_of ? maps_of : pes_config_int(m->settings, "measure.probe_sequences");
     int64_t sequences = pes_probe_sequences(m, wanted_sequences);
     int64_t contracted = PES_MIN(sequences, pes_config_int(m->settings, "measure.contraction_sequences"));

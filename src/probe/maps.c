@@ -62,6 +62,11 @@ static enum pes_status finish_head(const struct pes_maps *maps, const struct pes
     TRY(pes_spectrum_toeplitz((int)T, scores, m->model->config.shape.causal, m->arena, &toeplitz));
     pes_row_put(m->row, "probes", "toeplitz_fraction", at, toeplitz.fraction);
     pes_row_put(m->row, "probes", "toeplitz_fraction_centred", at, toeplitz.fraction_centred);
+    struct pes_scores spectrum;
+    TRY(pes_spectrum_scores((int)T, scores, m->arena, &spectrum));
+    pes_row_put(m->row, "probes", "mean_score_spread", at, spectrum.spread);
+    pes_row_put(m->row, "probes", "mean_score_condition", at, spectrum.condition);
+    pes_row_put_block(m->row, "attention", "score_eigenvalues", at, 1, &T, spectrum.eigenvalues);
     /* Diagonals count from the longest sequence of the model: those of the task's stand that much later. */
     for (size_t d = 0; d < 2 * whole - 1; d++)
         diagonals[d] = d >= whole - T && d < whole + T - 1 ? toeplitz.diagonals[d - (whole - T)] : NAN;

@@ -1,10 +1,10 @@
 /* onset.c - when behaviours and spectral signatures of a head turned, from the curves already in the row.
  *
- * The lag of a signature behind a behaviour is the difference of their onsets. */
+ * The lag of a signature behind a behaviour is the difference of their onsets, in the same head. */
 #include "pesweep/measure.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 double pes_probe_onset(const double *steps, const double *values, size_t n)
 {
@@ -23,31 +23,68 @@ double pes_probe_onset(const double *steps, const double *values, size_t n)
     return steps[after - 1] + share * (steps[after] - steps[after - 1]);
 }
 
-/* Behaviours, then signatures of the raw and the folded weights. */
+/* Signatures are those of the raw and the folded weights. */
 /* clang-format off */
-#define ONSETS(X)                                                                                            \
-    X(previous_token_score) X(induction_score)                                                               \
+#define BEHAVIOURS(X)                                                                                        \
+    X(previous_token_score) X(induction_score)
+#define SIGNATURES(X)                                                                                        \
     X(phase_fraction) X(folded_phase_fraction)                                                               \
     X(rotational_fraction) X(folded_rotational_fraction)                                                     \
     X(directional_fraction) X(folded_directional_fraction)
+#define BY_HEAD PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "steps"
 #define ONSET(curve)                                                                                         \
-    {"probes", "onset_" #curve, PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "steps",                          \
+    {"probes", "onset_" #curve, BY_HEAD,                                                                     \
      "first step, interpolated, after which curves/" #curve " stays beyond half of its change"},
+#define LAG(signature, behaviour)                                                                            \
+    {"probes", "lag_" #signature "_behind_" #behaviour, BY_HEAD,                                             \
+     "onset_" #signature " - onset_" #behaviour " of the same head; NaN without both"},
+#define LAG_1(signature) LAG(signature, previous_token_score)
+#define LAG_2(signature) LAG(signature, induction_score)
 static const struct pes_variable variables[] = {
-    ONSETS(ONSET)
+    BEHAVIOURS(ONSET)
+    SIGNATURES(ONSET)
+    SIGNATURES(LAG_1)
+    SIGNATURES(LAG_2)
     {.name = NULL},
 };
+#define NAME(curve) #curve,
+static const char *const behaviours[] = {BEHAVIOURS(NAME)};
+static const char *const signatures[] = {SIGNATURES(NAME)};
 /* clang-format on */
-
-static const char *const curves[] = {
-#define X(curve) #curve,
-    ONSETS(X)
-#undef X
-};
+enum { NUM_BEHAVIOURS = PES_COUNT(behaviours), NUM_SIGNATURES = PES_COUNT(signatures) };
 
 static bool wanted(const struct pes_config *settings)
 {
     return pes_config_bool(settings, "measure.behaviours") || pes_config_bool(settings, "measure.spectra");
+}
+
+/* Onset of one head's curve, stored; `values` is scratch. */
+static double measure(const struct pes_measurement *m, const char *curve, const size_t *at,
+                      const double *steps, double *values)
+{
+    char name[96];
+    for (size_t c = 0; c < m->num_checkpoints; c++)
+        values[c] = pes_row_get(m->row, "curves", curve, (size_t[]){c, at[0], at[1]});
+    double onset = pes_probe_onset(steps, values, m->num_checkpoints);
+    snprintf(name, sizeof name, "onset_%s", curve);
+    pes_row_put(m->row, "probes", name, at, onset);
+    return onset;
+}
+
+static void measure_head(const struct pes_measurement *m, const size_t *at, const double *steps,
+                         double *values)
+{
+    double behaviour[NUM_BEHAVIOURS];
+    for (int b = 0; b < NUM_BEHAVIOURS; b++)
+        behaviour[b] = measure(m, behaviours[b], at, steps, values);
+    for (int s = 0; s < NUM_SIGNATURES; s++) {
+        double onset = measure(m, signatures[s], at, steps, values);
+        for (int b = 0; b < NUM_BEHAVIOURS; b++) {
+            char name[128];
+            snprintf(name, sizeof name, "lag_%s_behind_%s", signatures[s], behaviours[b]);
+            pes_row_put(m->row, "probes", name, at, onset - behaviour[b]);
+        }
+    }
 }
 
 static enum pes_status run(const struct pes_measurement *m)
@@ -60,14 +97,9 @@ static enum pes_status run(const struct pes_measurement *m)
     if (!steps || !values) return PES_MEMORY;
     for (size_t c = 0; c < n; c++)
         steps[c] = pes_row_get(m->row, "curves", "checkpoint_step", &c);
-    for (size_t v = 0; v < PES_COUNT(curves); v++)
-        for (size_t l = 0; l < (size_t)shape->L; l++)
-            for (size_t h = 0; h < (size_t)shape->H; h++) {
-                for (size_t c = 0; c < n; c++)
-                    values[c] = pes_row_get(m->row, "curves", curves[v], (size_t[]){c, l, h});
-                pes_row_put(m->row, "probes", variables[v].name, (size_t[]){l, h},
-                            pes_probe_onset(steps, values, n));
-            }
+    for (size_t l = 0; l < (size_t)shape->L; l++)
+        for (size_t h = 0; h < (size_t)shape->H; h++)
+            measure_head(m, (size_t[]){l, h}, steps, values);
     return PES_OK;
 }
 

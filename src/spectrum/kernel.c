@@ -1,6 +1,7 @@
 /* kernel.c - what a positional scheme puts into the scores before any content: T x T, nearly or exactly
  * Toeplitz. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "pesweep/spectrum.h"
 
@@ -54,17 +55,38 @@ static void symbol_range(int T, const double *a, double *min, double *max)
     *max = fmax(*max, refine(T, a, fmax(highest - 1, 0) * step, fmin(highest + 1, points) * step, 1));
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The angles are those at which a tridiagonal Toeplitz matrix has exactly its symbol's values. */
+static double szego_distance(int T, const double *a, const struct pes_kernel *kernel, double *sampled)
+{
+    double sum = 0;
+    for (int k = 0; k < T; k++)
+        sampled[k] = symbol(T, a, acos(-1) * (k + 1) / (T + 1));
+    qsort(sampled, (size_t)T, sizeof *sampled, ascending);
+    for (int k = 0; k < T; k++)
+        sum += fabs(kernel->eigenvalues[k] - sampled[k]);
+    double range = kernel->symbol_max - kernel->symbol_min;
+    return range > 0 ? sum / T / range : NAN;
+}
+
 enum pes_status pes_spectrum_kernel(int T, const double *kernel, struct pes_arena *arena,
                                     struct pes_kernel *out)
 {
     size_t t = (size_t)T;
     struct pes_toeplitz toeplitz;
     TRY(pes_spectrum_toeplitz(T, kernel, false, arena, &toeplitz));
-    *out = (struct pes_kernel){toeplitz.diagonals, toeplitz.fraction, NAN, NAN, NAN, NAN};
+    double *values = pes_arena_take(arena, t, sizeof *values);
+    if (!values) return PES_MEMORY;
+    *out = (struct pes_kernel){toeplitz.diagonals, toeplitz.fraction, values, NAN, NAN, NAN, NAN, NAN};
     struct pes_arena_mark mark = pes_arena_mark(arena);
     double *symmetric = pes_arena_take(arena, t * t, sizeof *symmetric);
-    double *values = pes_arena_take(arena, 2 * t, sizeof *values), *a = values + t;
-    if (!symmetric || !values) return PES_MEMORY;
+    double *a = pes_arena_take(arena, 2 * t, sizeof *a);
+    if (!symmetric || !a) return PES_MEMORY;
     for (size_t i = 0; i < t; i++)
         for (size_t j = i; j < t; j++)
             symmetric[i * t + j] = (kernel[i * t + j] + kernel[j * t + i]) / 2;
@@ -74,8 +96,11 @@ enum pes_status pes_spectrum_kernel(int T, const double *kernel, struct pes_aren
         for (size_t k = 0; k < t; k++)
             a[k] = (out->diagonals[t - 1 + k] + out->diagonals[t - 1 - k]) / 2;
         symbol_range(T, a, &out->symbol_min, &out->symbol_max);
+        out->szego_distance = szego_distance(T, a, out, a + t);
     } else {
         TRY(pes_linalg_status());
+        for (size_t i = 0; i < t; i++)
+            values[i] = NAN;
     }
     pes_arena_rewind(arena, mark);
     return PES_OK;

@@ -28,6 +28,7 @@
          {0},                                                                                                \
          "",                                                                                                 \
          "standard deviation of " #name " over these"},
+#define PERCENTILE(name, unit, meaning) BOTH(name##_percentile, "", PES_PERCENTILE(#name))
 #define BOTH_NULLS(name, unit, meaning) NULLS("spectra", name) NULLS("spectra_folded", name)
 #define MODES(group)                                                                                         \
     {group,                                                                                                  \
@@ -54,6 +55,7 @@ static const struct pes_variable variables[] = {
     MODES("spectra")
     MODES("spectra_folded")
     PES_CONTENT_SCALARS(BOTH)
+    PES_CONTENT_RATIOS(PERCENTILE)
     PES_CONTENT_RATIOS(BOTH_NULLS)
     {0}
 };
@@ -152,6 +154,12 @@ enum pes_status pes_spectrum_run_content(const struct pes_measurement *m,
                                  nulls));
             pes_arena_rewind(m->arena, mark);
         }
+    for (int folded = 0; folded < 2 && m->final; folded++) {
+#define X(ratio, unit, meaning)                                                                              \
+    pes_head_put_percentile(m, folded, #ratio, #ratio "_percentile", source->L, source->H);
+        PES_CONTENT_RATIOS(X)
+#undef X
+    }
     for (int folded = 0; folded < 2 && nulls; folded++) {
         TRY(pes_head_poll(m));
         TRY(measure_gaussian(m, source, folded, nulls));

@@ -1,6 +1,7 @@
 /* measure_head.c - rows and sources of heads. */
 #include "measure_head.h"
 
+#include <math.h>
 #include <stdio.h>
 
 void pes_head_put(const struct pes_head_place *place, const char *name, double value)
@@ -24,6 +25,25 @@ void pes_head_put_block(const struct pes_head_place *place, const char *name, in
     const size_t index[PES_MAX_RANK] = {place->layer, place->head};
     pes_row_put_block(place->m->row, place->folded ? "spectra_folded" : "spectra", name, index, inner, extent,
                       block);
+}
+
+void pes_head_put_percentile(const struct pes_measurement *m, bool folded, const char *name,
+                             const char *percentile, int num_layers, int num_heads)
+{
+    const char *group = folded ? "spectra_folded" : "spectra";
+    size_t H = (size_t)num_heads, n = (size_t)num_layers * H;
+    CHECK(m->final);
+    for (size_t i = 0; i < n; i++) {
+        double own = pes_row_get(m->row, group, name, (size_t[]){i / H, i % H});
+        size_t valid = 0, below = 0;
+        for (size_t j = 0; !isnan(own) && j < n; j++) {
+            double other = pes_row_get(m->row, group, name, (size_t[]){j / H, j % H});
+            if (!isnan(other)) valid++;
+            if (other <= own) below++;
+        }
+        pes_row_put(m->row, group, percentile, (size_t[]){i / H, i % H},
+                    valid ? (double)below / (double)valid : NAN);
+    }
 }
 
 enum pes_status pes_head_poll(const struct pes_measurement *m)

@@ -15,9 +15,12 @@ enum { MOST_POSITIONS = 512 }; /* T x T spectra beyond this cost more than they 
     X(eigenvalue_min, "least eigenvalue of the kernel's symmetric part, of the first 512 positions")         \
     X(eigenvalue_max, "largest eigenvalue of the kernel's symmetric part, of the first 512 positions")       \
     X(symbol_min, "minimum of the symbol of the kernel's symmetric part")                                    \
-    X(symbol_max, "maximum of the symbol of the kernel's symmetric part")
+    X(symbol_max, "maximum of the symbol of the kernel's symmetric part")                                    \
+    X(szego_distance, "mean |eigenvalue - symbol| against the symbol at k pi/(T + 1), both sorted, over the symbol's range")
 static const struct pes_variable variables[] = {
     SCALARS(SCALAR)
+    {"spectra", "kernel_eigenvalues", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_EIGENVALUE}, "",
+     "eigenvalues of the symmetric part of the positional kernel, of the first 512 positions, ascending"},
     {"spectra", "kernel_diagonals", PES_F32, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_DIAGONAL}, "",
      "positional kernel by key - query: score bias, mean cos(w_t (i - j)), or P P^T of an added table"},
     {0}
@@ -83,6 +86,7 @@ static void put(const struct pes_measurement *m, const struct scheme *s, size_t 
 #define X(name, meaning) pes_row_put(m->row, "spectra", "kernel_" #name, index, kernel->name);
     SCALARS(X)
 #undef X
+    pes_row_put_block(m->row, "spectra", "kernel_eigenvalues", index, 1, &T, kernel->eigenvalues);
     for (size_t d = 0; d < 2 * T - 1; d++) {
         index[2] = whole - T + d;
         pes_row_put(m->row, "spectra", "kernel_diagonals", index, kernel->diagonals[d]);

@@ -30,6 +30,7 @@ static const struct pes_variable variables[] = {
     PES_HEAD_CURVE("phase_flags", PES_U8, "", PES_FLAGS_MEANING),
     PES_HEAD_CURVE("folded_phase_flags", PES_U8, "", PES_FLAGS_MEANING),
     PES_PHASE_SCALARS(BOTH)
+    BOTH(phase_fraction_percentile, "", PES_PERCENTILE("phase_fraction"))
     FREQUENCIES("spectra")
     FREQUENCIES("spectra_folded")
     {0}
@@ -87,6 +88,9 @@ enum pes_status pes_spectrum_run_phase(const struct pes_measurement *m, const st
                 TRY(measure_head(&(struct pes_head_place){m, (size_t)layer, (size_t)h, folded}, &head));
             pes_arena_rewind(m->arena, mark);
         }
+    for (int folded = 0; folded < 2 && m->final; folded++)
+        pes_head_put_percentile(m, folded, "phase_fraction", "phase_fraction_percentile", source->L,
+                                source->H);
     return PES_OK;
 }
 

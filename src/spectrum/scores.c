@@ -58,25 +58,55 @@ void pes_spectrum_relative_kernel(int T, const double *mean_scores, double kerne
     }
 }
 
+/* Eigenvalues, ascending, of the symmetric part of scores - row means. */
+static bool centred_eigenvalues(size_t t, const double *scores, double *values, struct pes_arena *arena)
+{
+    double *symmetric = pes_linalg_take(arena, t * t), *means = symmetric ? pes_linalg_take(arena, t) : NULL;
+    if (!means) return false;
+    for (size_t i = 0; i < t; i++) {
+        for (size_t j = 0; j < t; j++)
+            means[i] += scores[i * t + j];
+        means[i] /= (double)t;
+    }
+    for (size_t i = 0; i < t; i++)
+        for (size_t j = i; j < t; j++)
+            symmetric[i * t + j] = (scores[i * t + j] - means[i] + scores[j * t + i] - means[j]) / 2;
+    return pes_symmetric_eigenvalues(t, symmetric, values, arena);
+}
+
 double pes_spectrum_spread(int T, const real *scores, struct pes_arena *arena)
 {
     struct pes_arena_mark mark = pes_arena_mark(arena);
     size_t t = (size_t)T;
-    double *symmetric = pes_linalg_take(arena, t * t), spread = NAN;
-    double *means = symmetric ? pes_linalg_take(arena, 2 * t) : NULL;
-    if (means) {
-        double *values = means + t;
-        for (size_t i = 0; i < t; i++) {
-            for (size_t j = 0; j < t; j++)
-                means[i] += (double)scores[i * t + j];
-            means[i] /= (double)T;
-        }
-        for (size_t i = 0; i < t; i++)
-            for (size_t j = i; j < t; j++)
-                symmetric[i * t + j] =
-                    ((double)scores[i * t + j] - means[i] + (double)scores[j * t + i] - means[j]) / 2;
-        if (pes_symmetric_eigenvalues(t, symmetric, values, arena)) spread = values[t - 1] - values[0];
-    }
+    double *wide = pes_linalg_take(arena, t * t), *values = wide ? pes_linalg_take(arena, t) : NULL;
+    double spread = NAN;
+    for (size_t i = 0; values && i < t * t; i++)
+        wide[i] = (double)scores[i];
+    if (values && centred_eigenvalues(t, wide, values, arena)) spread = values[t - 1] - values[0];
     pes_arena_rewind(arena, mark);
     return spread;
+}
+
+enum pes_status pes_spectrum_scores(int T, const double *mean_scores, struct pes_arena *arena,
+                                    struct pes_scores *out)
+{
+    size_t t = (size_t)T;
+    *out = (struct pes_scores){pes_arena_take(arena, t, sizeof(double)), NAN, NAN};
+    if (!out->eigenvalues) return PES_MEMORY;
+    struct pes_arena_mark mark = pes_arena_mark(arena);
+    if (centred_eigenvalues(t, mean_scores, out->eigenvalues, arena)) {
+        double largest = 0, least = INFINITY;
+        for (size_t i = 0; i < t; i++) {
+            largest = fmax(largest, fabs(out->eigenvalues[i]));
+            least = fmin(least, fabs(out->eigenvalues[i]));
+        }
+        out->spread = out->eigenvalues[t - 1] - out->eigenvalues[0];
+        out->condition = largest > 0 ? largest / least : NAN;
+    } else {
+        TRY(pes_linalg_status());
+        for (size_t i = 0; i < t; i++)
+            out->eigenvalues[i] = NAN;
+    }
+    pes_arena_rewind(arena, mark);
+    return PES_OK;
 }

@@ -41,6 +41,15 @@ static void expand(const struct pes_product *product, const struct pes_config *c
     }
 }
 
+static void map_row(const struct pes_product *product, const struct pes_config *config, int layer,
+                    const struct pes_parameters *parameters, size_t row, size_t *source, real *factor)
+{
+    (void)config;
+    real scale = pes_parameters_get(parameters, layer, product->scale)[row / 2];
+    *source = row ^ 1;
+    *factor = row % 2 ? -scale : scale;
+}
+
 static void reduce(const struct pes_product *product, const struct pes_config *config,
                    const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
                    const real *dw, const real *db)
@@ -73,5 +82,6 @@ const struct pes_symmetry pes_symmetry_antisymmetric = {
     .check = check,
     .declare = declare,
     .expand = expand,
+    .map_row = map_row,
     .reduce = reduce,
 };

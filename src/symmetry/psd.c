@@ -13,6 +13,14 @@ static void expand(const struct pes_product *product, const struct pes_config *c
     if (b) memcpy(b, pes_parameters_get(parameters, layer, product->first_bias), C * sizeof *b);
 }
 
+static void map_row(const struct pes_product *product, const struct pes_config *config, int layer,
+                    const struct pes_parameters *parameters, size_t row, size_t *source, real *factor)
+{
+    (void)product, (void)config, (void)layer, (void)parameters;
+    *source = row;
+    *factor = 1;
+}
+
 static void reduce(const struct pes_product *product, const struct pes_config *config,
                    const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
                    const real *dw, const real *db)
@@ -33,5 +41,6 @@ const struct pes_symmetry pes_symmetry_psd = {
     .source = "Kitaev et al. 2020, arXiv 2001.04451, sec. 2 (shared QK); Tsai et al. 2019, arXiv 1908.11775, "
               "sec. 3.1",
     .expand = expand,
+    .map_row = map_row,
     .reduce = reduce,
 };

@@ -47,6 +47,14 @@ static void expand(const struct pes_product *product, const struct pes_config *c
     }
 }
 
+static void map_row(const struct pes_product *product, const struct pes_config *config, int layer,
+                    const struct pes_parameters *parameters, size_t row, size_t *source, real *factor)
+{
+    *source = row;
+    *factor =
+        pes_parameters_get(parameters, layer, product->scale)[row / (by_pairs(product, config) ? 2 : 1)];
+}
+
 static void reduce(const struct pes_product *product, const struct pes_config *config,
                    const struct pes_shape *shape, int layer, const struct pes_parameters *parameters,
                    const real *dw, const real *db)
@@ -77,5 +85,6 @@ const struct pes_symmetry pes_symmetry_symmetric = {
     .check = check,
     .declare = declare,
     .expand = expand,
+    .map_row = map_row,
     .reduce = reduce,
 };

@@ -87,6 +87,7 @@ static enum pes_status add_trial(const struct pes_sweep *sweep, const struct pes
     enlarge(&size[PES_DIM_MODE], D);
     enlarge(&size[PES_DIM_FREQUENCY], PES_MAX(D / 2, config.mla ? (size_t)config.d_rope / 2 : 0));
     enlarge(&size[PES_DIM_DIAGONAL], 2 * (size_t)config.shape.T - 1);
+    enlarge(&size[PES_DIM_EIGENVALUE], (size_t)config.shape.T);
     bool maps = pes_config_int(sweep->settings, "measure.attention_maps") > 0;
     if (maps && !chosen(sweep->settings, "store.attention", "none")) {
         enlarge(&size[PES_DIM_QUERY], T);

@@ -58,6 +58,7 @@ static int set_up(void **state)
                                              [PES_DIM_MODE] = D + 1,
                                              [PES_DIM_RE_IM] = 2,
                                              [PES_DIM_FREQUENCY] = D / 2,
+                                             [PES_DIM_EIGENVALUE] = LONGEST,
                                              [PES_DIM_DIAGONAL] = 2 * LONGEST - 1};
     const struct pes_variable *arrays[PES_COUNT(families)];
     for (size_t i = 0; i < PES_COUNT(families); i++)
@@ -118,6 +119,35 @@ static void content_goes_to_curves_at_checkpoints_and_to_spectra_at_the_end(void
     /* Padding of a wider layout. */
     assert_true(isnan(get(f, "spectra", "eigenvalues", 2, 1, D, 0)));
     assert_near(get(f, "spectra", "flags", 2, 1, 0, 0), 0, 0);
+}
+
+/* Each head's place among the others, tied heads at the upper end of their places. */
+static void heads_are_ranked_within_their_model(void **state)
+{
+    struct fixture *f = *state;
+    f->m.final = true;
+    f->heads[1][1] = f->heads[2][0];
+    assert_int_equal(pes_spectrum_run_content(&f->m, &f->source), PES_OK);
+    assert_int_equal(pes_spectrum_run_phase(&f->m, &f->source), PES_OK);
+    static const char *const names[] = {"rotational_fraction", "directional_fraction", "phase_fraction"};
+    for (size_t k = 0; k < PES_COUNT(names); k++) {
+        char percentile[64];
+        snprintf(percentile, sizeof percentile, "%s_percentile", names[k]);
+        double most = 0;
+        for (size_t i = 0; i < L * H; i++) {
+            int count = 0;
+            for (size_t j = 0; j < L * H; j++)
+                if (get(f, "spectra_folded", names[k], j / H, j % H, 0, 0) <=
+                    get(f, "spectra_folded", names[k], i / H, i % H, 0, 0))
+                    count++;
+            double stored = get(f, "spectra_folded", percentile, i / H, i % H, 0, 0);
+            assert_near(stored, (double)count / (L * H), 1e-15);
+            most = fmax(most, stored);
+        }
+        assert_near(most, 1, 0);
+        assert_near(get(f, "spectra_folded", percentile, 1, 1, 0, 0),
+                    get(f, "spectra_folded", percentile, 2, 0, 0, 0), 0);
+    }
 }
 
 static void nulls_are_stored_with_their_z_and_differ_between_heads(void **state)
@@ -399,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(content_goes_to_curves_at_checkpoints_and_to_spectra_at_the_end),
+        TEST(heads_are_ranked_within_their_model),
         TEST(nulls_are_stored_with_their_z_and_differ_between_heads),
         TEST(no_nulls_are_drawn_where_none_are_wanted),
         TEST(phases_are_stored_by_frequency),

@@ -85,6 +85,25 @@ static void the_spread_is_that_of_the_row_centred_symmetric_part(void **state)
     assert_near(pes_spectrum_spread(2, constant, arena), 0, 0);
 }
 
+static void mean_scores_have_the_spectrum_of_the_same_matrix(void **state)
+{
+    struct pes_arena *arena = *state;
+    /* [[1/2, -3/4], [-3/4, 1]] again: eigenvalues 3/4 -+ sqrt(10)/4. */
+    const double scores[4] = {3, 2, 5, 7}, constant[4] = {2, 2, 9, 9}, bad[4] = {1, INFINITY, 3, 4};
+    double low = 0.75 - sqrt(10) / 4, high = 0.75 + sqrt(10) / 4;
+    struct pes_scores out;
+    assert_int_equal(pes_spectrum_scores(2, scores, arena, &out), PES_OK);
+    assert_near(out.eigenvalues[0], low, 1e-15);
+    assert_near(out.eigenvalues[1], high, 1e-15);
+    assert_near(out.spread, sqrt(2.5), 1e-15);
+    assert_near(out.condition, high / -low, 1e-12);
+    assert_int_equal(pes_spectrum_scores(2, constant, arena, &out), PES_OK);
+    assert_near(out.spread, 0, 0);
+    assert_true(isnan(out.condition));
+    assert_int_equal(pes_spectrum_scores(2, bad, arena, &out), PES_OK);
+    assert_true(isnan(out.spread) && isnan(out.condition) && isnan(out.eigenvalues[0]));
+}
+
 static void lack_of_memory_is_no_missing_value(void **state)
 {
     (void)state;
@@ -121,8 +140,30 @@ static void eigenvalues_of_second_differences_fill_the_symbol(void **state)
         assert_near(k.symbol_max, 4, 1e-12);
         assert_near(k.eigenvalue_min, 2 - 2 * cos(acos(-1) / (T + 1)), 1e-13);
         assert_near(k.eigenvalue_max, 2 + 2 * cos(acos(-1) / (T + 1)), 1e-13);
+        for (int i = 0; i < T; i++)
+            assert_near(k.eigenvalues[i], 2 - 2 * cos((i + 1) * acos(-1) / (T + 1)), 1e-13);
+        assert_near(k.szego_distance, 0, 1e-14);
         assert_near(k.toeplitz_fraction, 1, 1e-14);
     }
+}
+
+/* a_k = rho^|k| (Kac, Murdock & Szego 1953): the distance from the symbol falls as 1/T. */
+static void eigenvalues_approach_the_symbol(void **state)
+{
+    struct pes_arena *arena = *state;
+    double before = INFINITY;
+    for (int T = 8; T <= 128; T *= 4) {
+        double *a = take(arena, (size_t)(T * T));
+        for (int i = 0; i < T; i++)
+            for (int j = 0; j < T; j++)
+                a[i * T + j] = pow(0.6, fabs((double)(i - j)));
+        struct pes_kernel k = kernel_of(arena, T, a);
+        assert_true(k.szego_distance > 0 && k.szego_distance < before / 2);
+        before = k.szego_distance;
+    }
+    assert_true(before < 0.01);
+    struct pes_kernel flat = kernel_of(arena, 2, (const double[]){3, 0, 0, 3});
+    assert_true(isnan(flat.szego_distance));
 }
 
 /* a_0 + 2 a_1 cos + 2 a_2 cos 2x with an extreme inside (0, pi): -1 + 2 cos x + 2 cos 2x has its minimum
@@ -165,8 +206,10 @@ int main(void)
         cmocka_unit_test(toeplitz_matrices_survive_whole),
         cmocka_unit_test(the_relative_kernel_ends_at_the_query_itself),
         cmocka_unit_test(the_spread_is_that_of_the_row_centred_symmetric_part),
+        cmocka_unit_test(mean_scores_have_the_spectrum_of_the_same_matrix),
         cmocka_unit_test(lack_of_memory_is_no_missing_value),
         cmocka_unit_test(eigenvalues_of_second_differences_fill_the_symbol),
+        cmocka_unit_test(eigenvalues_approach_the_symbol),
         cmocka_unit_test(extremes_of_the_symbol_are_found_between_grid_points),
         cmocka_unit_test(eigenvalues_stay_within_the_symbol),
     };

@@ -166,6 +166,26 @@ static void the_key_bias_follows_the_query_bias_through_the_same_map(void **stat
     }
 }
 
+static void rows_are_those_of_the_expanded_factor_before_rounding(void **state)
+{
+    (void)state;
+    for (size_t i = 0; pes_symmetries[i]; i++)
+        for (int rotary = 0; rotary < 2 && pes_symmetries[i]->map_row; rotary++) {
+            struct layer l = make(pes_symmetries[i]->name, rotary ? "rope" : "nope");
+            const real *wq = pes_parameters_get(&l.parameters, 0, "attn.wq");
+            for (size_t row = 0; row < C; row++) {
+                size_t source = C;
+                real factor = 0;
+                l.symmetry->map_row(&pes_product_query_key, l.config, 0, &l.parameters, row, &source,
+                                    &factor);
+                assert_true(source < C);
+                for (size_t c = 0; c < C; c++)
+                    assert_true((real)((double)factor * (double)wq[source * C + c]) == l.wk[row * C + c]);
+            }
+            pes_arena_destroy(l.arena);
+        }
+}
+
 /* <dwk, expand(p + h e) - expand(p - h e)> / 2h = <reduce(dwk), e>, exactly for a map that is at most
  * bilinear. */
 static void gradients_go_back_through_the_transposed_map(void **state)
@@ -259,6 +279,7 @@ int main(void)
         cmocka_unit_test(psd_keys_make_every_quadratic_form_non_negative),
         cmocka_unit_test(free_keys_are_what_they_are),
         cmocka_unit_test(the_key_bias_follows_the_query_bias_through_the_same_map),
+        cmocka_unit_test(rows_are_those_of_the_expanded_factor_before_rounding),
         cmocka_unit_test(gradients_go_back_through_the_transposed_map),
         cmocka_unit_test(scales_are_per_row_or_per_rotary_pair_and_start_with_both_signs),
         cmocka_unit_test(odd_head_widths_are_refused_where_rows_are_paired),

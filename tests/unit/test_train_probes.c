@@ -536,8 +536,22 @@ static void onsets_are_those_of_the_stored_curves(void **unused)
                   "train: {steps: 300, batch: 32, lr: 1e-2}\n"
                   "measure: {checkpoints: 12, evaluate_sequences: 8, nulls: 0, ablate_heads: false}\n",
                   8);
-    int variables = 0, defined = 0;
+    int variables = 0, defined = 0, lags = 0;
     for (const struct pes_variable *v = pes_measure_onset.variables; v->name; v++) {
+        if (!strncmp(v->name, "lag_", 4)) { /* lag_<signature>_behind_<behaviour> */
+            const char *behind = strstr(v->name, "_behind_");
+            char signature[96], behaviour[96];
+            assert_non_null(behind);
+            snprintf(signature, sizeof signature, "onset_%.*s", (int)(behind - v->name - 4), v->name + 4);
+            snprintf(behaviour, sizeof behaviour, "onset_%s", behind + strlen("_behind_"));
+            for (size_t h = 0; h < 2; h++)
+                assert_close(pes_row_get(&t.row, "probes", v->name, (size_t[]){1, h}),
+                             pes_row_get(&t.row, "probes", signature, (size_t[]){1, h}) -
+                                 pes_row_get(&t.row, "probes", behaviour, (size_t[]){1, h}),
+                             1e-9);
+            lags++;
+            continue;
+        }
         const char *curve = v->name + strlen("onset_");
         assert_non_null(pes_layout_find(t.f.layout, "curves", curve));
         variables++;
@@ -556,6 +570,7 @@ static void onsets_are_those_of_the_stored_curves(void **unused)
             }
     }
     assert_int_equal(variables, 8);
+    assert_int_equal(lags, 12);
     assert_true(defined > 0);
     close_trained(&t);
 }
