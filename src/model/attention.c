@@ -151,8 +151,10 @@ static void add_content_bias(const struct site *site, const struct pes_thread_wo
     attention->bias_key_stride = T;
 }
 
-static struct pes_attention describe(const struct site *site, const struct pes_pass *pass,
-                                     const struct pes_thread_work *thread)
+/* Filled field by field, in place: a copied struct would be read back by wider loads than it was written
+ * with, each waiting until all earlier stores have left the core. */
+static void describe(struct pes_attention *attention, const struct site *site, const struct pes_pass *pass,
+                     const struct pes_thread_work *thread)
 {
     const struct pes_workspace *workspace = site->workspace;
     const struct pes_model_config *config = &workspace->model->config;
@@ -162,37 +164,35 @@ static struct pes_attention describe(const struct site *site, const struct pes_p
     const real *rows = workspace->layers[site->layer].qkv + (size_t)(site->b * T) * sizes->qkv_columns;
     const uint8_t *mask = pes_model_mask(config, batch);
     uint64_t sequence = batch->first + (uint64_t)site->b;
-    struct pes_attention attention = {
-        .T = T,
-        .width = sizes->W,
-        .value_width = sizes->Dv,
-        .q = rows + site->head * sizes->W,
-        .k = rows + sizes->q_columns + (size_t)(site->head * sizes->W),
-        .v = rows + sizes->q_columns + sizes->k_columns + (size_t)(site->head * sizes->Dv),
-        .q_ld = sizes->qkv_columns,
-        .k_ld = sizes->qkv_columns,
-        .v_ld = sizes->qkv_columns,
-        .scale = 1 / sqrt((double)sizes->W),
-        .causal = config->shape.causal,
-        .mask = mask ? mask + (size_t)(site->b * T) : NULL,
-        .dropout = pes_model_dropout(workspace, pass, pes_dropout_site(site->layer, PES_DROPOUT_ATTENTION),
-                                     (sequence * (uint64_t)H + (uint64_t)site->head) * (uint64_t)T),
-    };
+    *attention = (struct pes_attention){0};
+    attention->T = T;
+    attention->width = sizes->W;
+    attention->value_width = sizes->Dv;
+    attention->q = rows + site->head * sizes->W;
+    attention->k = rows + sizes->q_columns + (size_t)(site->head * sizes->W);
+    attention->v = rows + sizes->q_columns + sizes->k_columns + (size_t)(site->head * sizes->Dv);
+    attention->q_ld = attention->k_ld = attention->v_ld = sizes->qkv_columns;
+    attention->scale = 1 / sqrt((double)sizes->W);
+    attention->causal = config->shape.causal;
+    attention->mask = mask ? mask + (size_t)(site->b * T) : NULL;
+    struct pes_dropout dropout =
+        pes_model_dropout(workspace, pass, pes_dropout_site(site->layer, PES_DROPOUT_ATTENTION),
+                          (sequence * (uint64_t)H + (uint64_t)site->head) * (uint64_t)T);
+    if (dropout.rate > 0) attention->dropout = dropout;
     if (rotates(site)) {
-        attention.pairs = sizes->pairs;
-        attention.rotated_first = sizes->rotated_first;
-        attention.rotation_q = workspace->rotation_q;
-        attention.rotation_k = workspace->rotation_k;
+        attention->pairs = sizes->pairs;
+        attention->rotated_first = sizes->rotated_first;
+        attention->rotation_q = workspace->rotation_q;
+        attention->rotation_k = workspace->rotation_k;
     }
     if (pes_model_acts(config, site->layer, site->head)) {
         if (workspace->bias) {
-            attention.bias = bias_of(site, workspace->bias);
-            attention.bias_key_stride = workspace->bias_key_stride;
+            attention->bias = bias_of(site, workspace->bias);
+            attention->bias_key_stride = workspace->bias_key_stride;
         }
-        if (config->position->content_bias_forward) add_content_bias(site, thread, &attention);
+        if (config->position->content_bias_forward) add_content_bias(site, thread, attention);
     }
-    if (is_zeroed(site) || is_symmetrised(site)) expand(site, thread, &attention);
-    return attention;
+    if (is_zeroed(site) || is_symmetrised(site)) expand(site, thread, attention);
 }
 
 static real *output_of(const struct site *site, real *o)
@@ -221,7 +221,8 @@ static void head_forward(const struct site *site, const struct pes_pass *pass,
         return;
     }
     if (pes_keeps_heads(pass, site->layer) && !is_zeroed(site) && !is_symmetrised(site)) return;
-    struct pes_attention attention = describe(site, pass, thread);
+    struct pes_attention attention;
+    describe(&attention, site, pass, thread);
     pes_attention_forward(&attention, o, ld, log_sum_exp_of(site), thread->attention);
 }
 
@@ -232,7 +233,8 @@ static void observe(const struct site *site, const struct pes_pass *pass)
     const struct pes_workspace *workspace = site->workspace;
     const struct pes_thread_work *thread = &workspace->thread[0];
     const struct pes_observer *observer = pass->observer;
-    struct pes_attention attention = describe(site, pass, thread);
+    struct pes_attention attention;
+    describe(&attention, site, pass, thread);
     attention.dropout.rate = 0;
     bool content =
         observer->content_scores && workspace->model->config.position->family != PES_POSITION_ABSOLUTE;
@@ -303,7 +305,8 @@ static void head_backward(const struct site *site, const struct pes_pass *pass,
     int T = site->batch->T;
     bool acts = pes_model_acts(config, site->layer, site->head);
     bool content = acts && config->position->content_bias_forward, zeroed = is_zeroed(site);
-    struct pes_attention attention = describe(site, pass, thread);
+    struct pes_attention attention;
+    describe(&attention, site, pass, thread);
     real *rows = workspace->dqkv + (size_t)(site->b * T) * sizes->qkv_columns;
     real *dq = rows + site->head * sizes->W, *dk = dq + sizes->q_columns;
     real *dv = rows + sizes->q_columns + sizes->k_columns + (size_t)(site->head * sizes->Dv);

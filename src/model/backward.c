@@ -124,6 +124,7 @@ static void embedding_backward(const struct frame *frame)
     if (dropout.rate > 0) pes_dropout_apply(d, N, C, &dropout);
     for (size_t n = 0; n < N; n++) {
         real *token = dtokens + (size_t)batch->ids[n] * C;
+        if (n + PES_ROWS_AHEAD < N) pes_fetch_row(dtokens + (size_t)batch->ids[n + PES_ROWS_AHEAD] * C, C);
         for (size_t c = 0; c < C; c++)
             token[c] += d[n * C + c];
         if (!workspace->dposition) continue;

@@ -147,14 +147,27 @@ void pes_attend_backward(const struct pes_workspace *workspace, int layer, const
 void pes_backward(const struct pes_workspace *workspace, const struct pes_batch *batch,
                   const struct pes_pass *pass);
 
+/* Rows of an embedding lie anywhere: brings one that is needed soon near.  C elements. */
+enum { PES_ROWS_AHEAD = 6 };
+static inline void pes_fetch_row(const real *row, size_t C)
+{
+    for (size_t c = 0; c < C; c += 64 / sizeof *row)
+        __builtin_prefetch(row + c);
+}
+
 /* Dropout sites: 0 the embedding, then attention, attention branch and feed-forward branch of each layer. */
 enum pes_dropout_part {
     PES_DROPOUT_ATTENTION,
     PES_DROPOUT_ATTENTION_BRANCH,
     PES_DROPOUT_FEED_FORWARD_BRANCH
 };
-struct pes_dropout pes_model_dropout(const struct pes_workspace *workspace, const struct pes_pass *pass,
-                                     int site, uint64_t first_row);
+static inline struct pes_dropout pes_model_dropout(const struct pes_workspace *workspace,
+                                                   const struct pes_pass *pass, int site, uint64_t first_row)
+{
+    double rate = pass->training ? workspace->model->config.dropout : 0;
+    uint32_t purpose = PES_RNG_DROPOUT + ((uint32_t)site << 8);
+    return (struct pes_dropout){rate, {pass->seed, purpose, pass->step}, first_row};
+}
 static inline int pes_dropout_site(int layer, enum pes_dropout_part part)
 {
     return 1 + 3 * layer + (int)part;

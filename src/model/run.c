@@ -8,14 +8,6 @@ const uint8_t *pes_model_mask(const struct pes_model_config *config, const struc
     return config->pad == PES_PAD_MASK ? batch->mask : NULL;
 }
 
-struct pes_dropout pes_model_dropout(const struct pes_workspace *workspace, const struct pes_pass *pass,
-                                     int site, uint64_t first_row)
-{
-    double rate = pass->training ? workspace->model->config.dropout : 0;
-    uint32_t purpose = PES_RNG_DROPOUT + ((uint32_t)site << 8);
-    return (struct pes_dropout){rate, {pass->seed, purpose, pass->step}, first_row};
-}
-
 static size_t num_rows(const struct pes_batch *batch)
 {
     return (size_t)batch->B * (size_t)batch->T;
@@ -36,9 +28,12 @@ static void embed(const struct pes_workspace *workspace, const struct pes_batch 
     const struct pes_model *model = workspace->model;
     const real *tokens = workspace->parameters + model->places->tokens, *position = workspace->position;
     size_t C = (size_t)model->config.shape.C, T = (size_t)batch->T;
-    for (size_t n = 0; n < num_rows(batch); n++) {
+    for (size_t n = 0; n < num_rows(batch); n++)
         CHECK(batch->ids[n] >= 0 && batch->ids[n] < model->config.shape.V);
+    for (size_t n = 0; n < num_rows(batch); n++) {
         const real *token = tokens + (size_t)batch->ids[n] * C;
+        if (n + PES_ROWS_AHEAD < num_rows(batch))
+            pes_fetch_row(tokens + (size_t)batch->ids[n + PES_ROWS_AHEAD] * C, C);
         real *x = workspace->x0 + n * C;
         if (position) {
             const real *place = position + n % T * C;

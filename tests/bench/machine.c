@@ -77,6 +77,11 @@ double machine_median(double *x, size_t n)
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
+bool machine_blas_forced(void)
+{
+    return getenv("OPENBLAS_CORETYPE") != NULL;
+}
+
 const char *machine_description(void)
 {
     static char text[512];
@@ -90,9 +95,8 @@ const char *machine_description(void)
         break;
     }
     if (info) fclose(info);
-    const char *core = getenv("OPENBLAS_CORETYPE");
     snprintf(text, sizeof text, "kernels %s, BLAS %s%s, %s", pes_kernels_isa(), pes_blas_core(),
-             core ? " (forced by OPENBLAS_CORETYPE)" : "", processor);
+             machine_blas_forced() ? " (forced by OPENBLAS_CORETYPE)" : "", processor);
     return text;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PESWEEP_BENCH_MACHINE_H
 #define PESWEEP_BENCH_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Seconds of a monotonic clock; after machine_use_cpu_time() of this thread's processor time, which others on
@@ -16,6 +17,9 @@ double machine_gemm_rate(size_t size);
 double machine_minimum(const double *x, size_t n);
 /* Sorts x. */
 double machine_median(double *x, size_t n);
+
+/* Whether OPENBLAS_CORETYPE makes the machine's own product slower than it could be. */
+bool machine_blas_forced(void);
 
 /* "kernel <ISA>, BLAS <core>, <processor>": one line of text, static. */
 const char *machine_description(void);
