@@ -208,9 +208,10 @@ static bool may_hold(const struct pes_policy *policy, int rank, double now)
     const struct rank *mine = &policy->rank[rank];
     if (now < pes_policy_next_offer(policy, rank)) return false;
     /* Ranks that will want a trial before this one does; enough must be left for them. */
+    if (policy->pending >= (size_t)policy->ranks) return true;
     size_t ahead = 0;
     double mine_free = free_at(policy, mine, now);
-    for (int r = 0; r < policy->ranks; r++) {
+    for (int r = 0; r < policy->ranks && ahead < policy->pending; r++) {
         const struct rank *other = &policy->rank[r];
         if (r == rank || !trains(policy, r) || other->held != PES_NO_TRIAL) continue;
         double other_free = free_at(policy, other, now);
