@@ -81,8 +81,10 @@ enum pes_status checkpoint_rows(const struct pes_weight *weight, size_t first, s
 static enum pes_status find_prefix(struct pes_pretrained *model)
 {
     const char *name = model->architecture->q;
+    /* Whoever asks for more layers than there are tensors is told of the first that is missing. */
+    int layers = (int)PES_MIN((size_t)model->about.L, pes_weights_count(model->weights));
     for (size_t p = 0; p < PES_COUNT(prefixes); p++)
-        for (int layer = 0; layer < model->about.L; layer++)
+        for (int layer = 0; layer < layers; layer++)
             if (find_under(model, prefixes[p], layer, name, ".weight")) {
                 if (model->prefix)
                     return pes_fail(PES_INPUT, "%s: there are two models in it, under '%s' and under '%s'",

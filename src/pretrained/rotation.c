@@ -146,10 +146,10 @@ static enum pes_status stretch_by_tensor(const struct pes_pretrained *model, str
 static enum pes_status build(struct pes_pretrained *model, const struct rule *rule, int width,
                              struct rotation *rotation)
 {
-    bool still = !strcmp(rule->name, "proportional");
-    double turning = rule->share * width;
+    bool still = !strcmp(rule->name, "proportional"), sane = rule->share > 0 && rule->share <= 1;
+    double turning = sane ? rule->share * width : 0;
     int r = still ? width : (int)turning;
-    if (!(rule->share > 0 && rule->share <= 1) || r % 2 || r < 2)
+    if (!sane || r % 2 || r < 2)
         return pes_fail(PES_INPUT, "%s: %d of %d coordinates of a head can't be rotated in pairs",
                         model->config_path, r, width);
     *rotation = (struct rotation){.pairs = still ? (int)(turning / 2) : r / 2, .half = r / 2, .factor = 1};

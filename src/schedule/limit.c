@@ -100,7 +100,8 @@ bool pes_schedule_parse_time(const char *text, double *seconds)
 
 double pes_limit_margin(double seconds_left)
 {
-    return PES_MIN(30, PES_MAX(0.5, 0.02 * seconds_left));
+    /* Three seconds are what a job script needs at the least to put itself back into the queue. */
+    return PES_MIN(30, PES_MAX(0.02 * seconds_left, PES_MIN(3, 0.25 * seconds_left)));
 }
 
 /* First line that a command prints, "" if it fails or takes too long. */

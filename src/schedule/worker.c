@@ -145,6 +145,7 @@ static void train(struct run *run, size_t trial)
 {
     struct worker *worker = &run->worker;
     double start = pes_clock();
+    pes_signals_set_busy(true);
     worker->trial = trial;
     worker->first_step = 0;
     worker->last_look = worker->last_progress = start;
@@ -177,6 +178,7 @@ static void train(struct run *run, size_t trial)
         deliver(run, &ended);
     worker->busy_seconds += pes_clock() - start;
     worker->trial = PES_NO_TRIAL;
+    pes_signals_set_busy(false);
 }
 
 void pes_worker_run(struct run *run)

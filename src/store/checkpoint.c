@@ -1,9 +1,9 @@
 /* checkpoint.c - the state of an unfinished trial: <results>.ckpt/<key>.h5.
  *
  * Written under a name of its own, synced, renamed over the old one: what stands under the final name is
- * whole, or of another layout, or damaged by the disk, and the checksum over every byte that matters says
- * which. */
-#include "hdf.h"
+ * whole or damaged by the disk, and the checksum over every byte that matters says which.  An extension of
+ * the sweep may give rows another layout; the row of a checkpoint then moves to its new places. */
+#include "copy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,8 @@
 
 #include <xxhash.h>
 
+#include "describe.h"
 #include "files.h"
-#include "pesweep/store.h"
-#include "pesweep/text.h"
 
 static const char format[] = "pesweep checkpoint 1";
 static const char folder_ending[] = ".ckpt", file_ending[] = ".h5", part_ending[] = ".part";
@@ -36,24 +35,18 @@ static enum element real_element(void)
     return sizeof(real) == sizeof(double) ? ELEMENT_F64 : ELEMENT_F32;
 }
 
-/* Rows of equal length may still mean different things. */
+/* Rows of equal length may still mean different things: 0 without memory. */
 static uint64_t hash_layout(const struct pes_layout *layout)
 {
     struct pes_text text = {0};
-    for (size_t f = 0; f < layout->num_fields; f++) {
-        const struct pes_field *field = &layout->fields[f];
-        pes_text_append(&text, "%s/%s %d", field->variable.group, field->variable.name,
-                        (int)field->variable.type);
-        for (int d = 0; d < field->variable.rank; d++)
-            pes_text_append(&text, " %d:%zu", (int)field->variable.dimensions[d], field->extent[d]);
-        pes_text_append(&text, "\n");
-    }
+    store_describe_layout(layout, &text);
     uint64_t hash = text.failed ? 0 : pes_hash(pes_text_get(&text), text.length);
     pes_text_destroy(&text);
     return hash;
 }
 
-static uint64_t checksum(const char *key, const struct image *image, const struct pes_train_state *state)
+static uint64_t checksum(const char *key, const struct image *image, const struct pes_train_state *state,
+                         const struct pes_row *row)
 {
     XXH3_state_t *hash = XXH3_createState();
     if (!hash) return 0;
@@ -66,7 +59,7 @@ static uint64_t checksum(const char *key, const struct image *image, const struc
     XXH3_64bits_update(hash, state->parameters, bytes);
     XXH3_64bits_update(hash, state->m, bytes);
     XXH3_64bits_update(hash, state->v, bytes);
-    XXH3_64bits_update(hash, state->row.bytes, state->row.layout->row_bytes);
+    XXH3_64bits_update(hash, row->bytes, row->layout->row_bytes);
     uint64_t digest = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
     return digest;
@@ -86,6 +79,18 @@ static bool write_array(hid_t file, const char *name, enum element element, size
     return hdf_close(&dataset) && ok;
 }
 
+/* The layout of the row goes along as text, for a start whose sweep has another one. */
+static bool write_row(hid_t file, const struct pes_row *row)
+{
+    struct pes_text text = {0};
+    store_describe_layout(row->layout, &text);
+    bool ok = !text.failed &&
+              write_array(file, "row_layout", ELEMENT_U8, text.length + 1, pes_text_get(&text)) &&
+              write_array(file, "row", ELEMENT_U8, row->layout->row_bytes, row->bytes);
+    pes_text_destroy(&text);
+    return ok;
+}
+
 static enum pes_status write_file(const char *path, const struct image *image,
                                   const struct pes_train_state *state)
 {
@@ -101,7 +106,7 @@ static enum pes_status write_file(const char *path, const struct image *image,
               write_array(file, "parameters", real_element(), state->num_parameters, state->parameters) &&
               write_array(file, "m", real_element(), state->num_parameters, state->m) &&
               write_array(file, "v", real_element(), state->num_parameters, state->v) &&
-              write_array(file, "row", ELEMENT_U8, state->row.layout->row_bytes, state->row.bytes);
+              write_row(file, &state->row);
     /* The message first, while the cause is known. */
     enum pes_status status = ok ? PES_OK : hdf_fail(PES_IO, path, "write");
     if (!ok) store_give_up(path);
@@ -131,7 +136,7 @@ enum pes_status pes_checkpoint_save(const char *path, const char *key, const str
                                     [MEASURE_SECONDS] = state->measure_seconds,
                                     [INTERVAL_LOSS] = state->interval_loss},
                           .layout = hash_layout(state->row.layout)};
-    image.checksum = checksum(key, &image, state);
+    image.checksum = checksum(key, &image, state, &state->row);
     char folder[PATH_MAX], name[PATH_MAX], part[PATH_MAX], host[64] = "";
     static unsigned counter;
     gethostname(host, sizeof host - 1);
@@ -176,28 +181,70 @@ static bool read_number(hid_t file, const char *name, uint64_t *value)
     return ok;
 }
 
+/* The layout of the row in the file: the sweep's, or another that the file describes, in the arena. */
+static enum pes_status find_layout(hid_t file, const char *path, const struct image *image,
+                                   const struct pes_layout *present, struct pes_arena *arena,
+                                   const struct pes_layout **layout)
+{
+    *layout = present;
+    if (image->layout == hash_layout(present)) return PES_OK;
+    hid_t dataset =
+        H5Lexists(file, "row_layout", H5P_DEFAULT) > 0 ? H5Dopen2(file, "row_layout", H5P_DEFAULT) : -1;
+    size_t bytes = 0;
+    bool there = dataset >= 0 && hdf_extents(dataset, &bytes, 1) == 1;
+    hdf_close(&dataset);
+    if (!there)
+        return damaged(path,
+                       "it doesn't say what its row holds, and the sweep's results have another layout now");
+    char *text = pes_arena_take(arena, bytes + 1, 1);
+    struct pes_layout *earlier = NULL;
+    if (!text) return PES_MEMORY;
+    if (!read_array(file, "row_layout", ELEMENT_U8, bytes, text)) return damaged(path, "it is damaged");
+    enum pes_status status = store_parse_layout(text, arena, &earlier);
+    if (status == PES_INPUT || (status == PES_OK && image->layout != hash_layout(earlier)))
+        return damaged(path, "what it says of its row is damaged");
+    *layout = earlier;
+    return status;
+}
+
+/* What the trial has measured so far, at its place in the sweep's layout: an extension may have moved it. */
+static enum pes_status read_row(hid_t file, const char *path, const char *key, const struct image *image,
+                                struct pes_train_state *state, struct pes_arena *arena)
+{
+    struct pes_row row = {0};
+    TRY(find_layout(file, path, image, state->row.layout, arena, &row.layout));
+    size_t row_bytes = row.layout->row_bytes;
+    row.bytes = pes_arena_take(arena, row_bytes, 1);
+    if (!row.bytes) return PES_MEMORY;
+    if (image->counters[ROW_BYTES] != (int64_t)row_bytes ||
+        !read_array(file, "row", ELEMENT_U8, row_bytes, row.bytes))
+        return damaged(path, "it is damaged");
+    if (image->checksum != checksum(key, image, state, &row)) return damaged(path, "its checksum is wrong");
+    store_embed_row(row.layout, row.bytes, &state->row);
+    return PES_OK;
+}
+
 /* The state's arrays are overwritten even if the file turns out to be damaged. */
 static enum pes_status read_file(hid_t file, const char *path, const char *key, struct pes_train_state *state)
 {
     char text[64];
     struct image image;
-    size_t row_bytes = state->row.layout->row_bytes;
     if (!hdf_get_text(file, "format", text, sizeof text) || strcmp(text, format))
         return damaged(path, "it is not a checkpoint of this version");
     if (!read_number(file, "layout", &image.layout) || !read_number(file, "checksum", &image.checksum) ||
         !read_array(file, "counters", ELEMENT_I64, NUM_COUNTERS, image.counters) ||
         !read_array(file, "reals", ELEMENT_F64, NUM_REALS, image.reals))
         return damaged(path, "it is damaged");
-    if (image.layout != hash_layout(state->row.layout) || image.counters[ROW_BYTES] != (int64_t)row_bytes)
-        return damaged(path, "the sweep's results have another layout now");
     if (image.counters[PARAMETERS] != (int64_t)state->num_parameters)
         return damaged(path, "the model has another number of parameters now");
     if (!read_array(file, "parameters", real_element(), state->num_parameters, state->parameters) ||
         !read_array(file, "m", real_element(), state->num_parameters, state->m) ||
-        !read_array(file, "v", real_element(), state->num_parameters, state->v) ||
-        !read_array(file, "row", ELEMENT_U8, row_bytes, state->row.bytes))
+        !read_array(file, "v", real_element(), state->num_parameters, state->v))
         return damaged(path, "it is damaged, or by a build with another precision");
-    if (image.checksum != checksum(key, &image, state)) return damaged(path, "its checksum is wrong");
+    struct pes_arena *arena = pes_arena_create();
+    enum pes_status status = arena ? read_row(file, path, key, &image, state, arena) : PES_MEMORY;
+    pes_arena_destroy(arena);
+    if (status != PES_OK) return status;
     state->step = image.counters[STEP];
     state->updates = image.counters[UPDATES];
     state->num_evaluations = (size_t)image.counters[EVALUATIONS];

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pesweep/store.h"
@@ -90,6 +91,19 @@ enum pes_status store_check_room(const char *path, uint64_t bytes)
     if ((double)bytes <= room) return PES_OK;
     return pes_fail(PES_IO, "%s: it needs %.1f MiB, but there is room for %.1f MiB in %s", path,
                     (double)bytes / (1 << 20), room / (1 << 20), folder);
+}
+
+void store_linger(const char *point)
+{
+    const char *folder = getenv("PESWEEP_TEST_LINGER");
+    char name[PATH_MAX];
+    int length = folder ? snprintf(name, sizeof name, "%s/%s", folder, point) : 0;
+    if (length <= 0 || (size_t)length + 24 > sizeof name || access(name, F_OK)) return;
+    snprintf(name + length, sizeof name - (size_t)length, ".%ld", (long)getpid());
+    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return;
+    close(file);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 }
 
 /* Magic numbers of statfs(2) for file systems whose clients keep pages of their own: two nodes that write

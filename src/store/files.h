@@ -21,6 +21,11 @@ enum pes_status store_replace(const char *from, const char *to);
  * file that it can't complete, and would keep it for ever. */
 void store_give_up(const char *path);
 
+/* For tests alone: where the folder $PESWEEP_TEST_LINGER holds a file named as the point that the writing of
+ * a trial has come to (half, row, checksum, status), leaves a file <point>.<process number> there and waits
+ * for a second, so that the process can be killed right there. */
+void store_linger(const char *point);
+
 /* PES_IO if the file system of `path` plainly hasn't room for `bytes`. */
 enum pes_status store_check_room(const char *path, uint64_t bytes);
 

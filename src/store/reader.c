@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "pesweep/text.h"
+#include "describe.h"
 
 enum pes_status store_reader_texts(struct pes_reader *reader, const char *group, const char *name,
                                    char ***texts, size_t *num)
@@ -24,18 +24,6 @@ enum pes_status store_reader_texts(struct pes_reader *reader, const char *group,
 }
 
 /* --- layout --- */
-
-static bool find_dimension(const char *name, size_t length, enum pes_dimension *dimension)
-{
-    for (int d = 0; d < PES_NUM_DIMENSIONS; d++) {
-        const char *known = pes_dimension_name((enum pes_dimension)d);
-        if (strlen(known) == length && !strncmp(known, name, length)) {
-            *dimension = (enum pes_dimension)d;
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool find_type(hid_t dataset, enum pes_type *type)
 {
@@ -60,7 +48,7 @@ static bool describe(struct pes_reader *reader, char *path, const char *axes, st
     while (*axes) {
         size_t length = strcspn(axes, " ");
         if (variable->rank == PES_MAX_RANK ||
-            !find_dimension(axes, length, &variable->dimensions[variable->rank++]))
+            !store_find_dimension(axes, length, &variable->dimensions[variable->rank++]))
             return false;
         axes += length + (axes[length] == ' ');
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "files.h"
 
 /* --- opening --- */
 
@@ -168,6 +169,7 @@ static enum pes_status move_rows(const struct results *results, size_t first, si
         const struct pes_field *field = &layout->fields[f];
         enum element element = (enum element)field->variable.type;
         size_t bytes = field->count * pes_type_bytes(field->variable.type);
+        if (write && f == layout->num_fields / 2) store_linger("half");
         unsigned char *from = buffer ? buffer : rows + field->offset;
         for (size_t i = 0; write && buffer && i < count; i++)
             memcpy(buffer + i * bytes, rows + i * layout->row_bytes + field->offset, bytes);

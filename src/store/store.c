@@ -278,10 +278,13 @@ enum pes_status pes_store_write_trial(struct pes_store *store, size_t trial, con
         TRY(sync_data(store));
     }
     TRY(results_write_rows(&store->results, trial, 1, row->bytes));
+    store_linger("row");
     TRY(write_columns(store, trial, pes_row_checksum(row), result, rank));
     TRY(sync_data(store));
+    store_linger("checksum");
     TRY(check_fence(store));
     TRY(write_status(store, trial, result->outcome));
+    store_linger("status");
     return sync_data(store);
 }
 

@@ -32,12 +32,13 @@ on() {
     exec ${patience:-} "$@"
 }
 
-# expect CODE [on N] COMMAND...: its output is kept in ./out, shown if the code is another one.  Two minutes at most.
+# expect CODE [on N] COMMAND...: its output is kept in ./out, shown if the code is another one.  LIMIT seconds at most,
+# by default four minutes, of which a machine with nothing else to do needs a few seconds.
 expect() {
     local code=$1 got
     shift
     if [ "$1" != on ]; then set -- on 0 "$@"; fi
-    (patience="timeout --kill-after=5 120" && "$@") > out 2>&1
+    (patience="timeout --kill-after=5 ${LIMIT:-240}" && "$@") > out 2>&1
     got=$?
     if [ $got != "$code" ]; then
         fail "'$*' gave $got, not $code:"

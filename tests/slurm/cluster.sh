@@ -38,7 +38,7 @@ configure() {
         echo "SlurmdParameters=config_overrides" # more cores than there are
         echo "MpiDefault=none"
         echo "ReturnToService=2"
-        echo "KillWait=5"
+        echo "KillWait=30"
         echo "MailProg=/bin/true"
         for node in 1 2; do
             next_port

@@ -46,6 +46,28 @@ static void raise_int_twice(void)
     raise(SIGINT);
 }
 
+/* As a rank that waits for a dead one: nobody ends it. */
+static void wait_after_term(void)
+{
+    pes_signals_patience = 1;
+    raise(SIGTERM);
+    for (;;)
+        pause();
+}
+
+/* Two seconds of saving are not cut short, and the waiting after them is. */
+static void save_after_term(void)
+{
+    pes_signals_patience = 1;
+    pes_signals_set_busy(true);
+    raise(SIGTERM);
+    double start = pes_clock();
+    while (pes_clock() < start + 2)
+        usleep(1000);
+    pes_signals_set_busy(false);
+    wait_after_term();
+}
+
 static void raise_what_is_ignored(void)
 {
     raise(SIGHUP);
@@ -79,6 +101,19 @@ static void the_second_int_ends_the_process_with_130(void **state)
     assert_int_equal(WEXITSTATUS(status), 130);
 }
 
+static void a_rank_that_waits_after_term_ends_by_itself_but_not_while_it_saves(void **state)
+{
+    (void)state;
+    int status = in_child(wait_after_term);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 75);
+    double start = pes_clock();
+    status = in_child(save_after_term);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 75);
+    assert_true(pes_clock() - start >= 2);
+}
+
 static void hangups_and_broken_pipes_are_ignored(void **state)
 {
     (void)state;
@@ -109,6 +144,7 @@ int main(void)
         cmocka_unit_test(usr1_sets_a_flag),
         cmocka_unit_test(the_repeated_term_of_a_batch_system_changes_nothing),
         cmocka_unit_test(the_second_int_ends_the_process_with_130),
+        cmocka_unit_test(a_rank_that_waits_after_term_ends_by_itself_but_not_while_it_saves),
         cmocka_unit_test(hangups_and_broken_pipes_are_ignored),
         cmocka_unit_test(cores_and_clock_make_sense_without_mpi),
     };

@@ -62,7 +62,8 @@ static void what_is_no_time_is_refused(void **state)
 static void the_margin_grows_with_the_limit_up_to_half_a_minute(void **state)
 {
     (void)state;
-    assert_true(pes_limit_margin(10) == 0.5);
+    assert_true(pes_limit_margin(2) == 0.5);
+    assert_true(pes_limit_margin(60) == 3);
     assert_true(fabs(pes_limit_margin(600) - 12) < 1e-12);
     assert_true(pes_limit_margin(86400) == 30);
 }

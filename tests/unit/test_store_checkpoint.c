@@ -1,5 +1,6 @@
-/* test_store_checkpoint.c - checkpoints: kept whole, refused when torn, of another layout or another trial.
- */
+/* test_store_checkpoint.c - checkpoints: kept whole, refused when torn or of another trial, moved with the
+ * layout. */
+#define _GNU_SOURCE /* memmem */
 #include "store_fixture.h"
 
 #include <dirent.h>
@@ -132,34 +133,66 @@ static void torn_and_damaged_checkpoints_are_refused(void **unused)
     teardown(&f);
 }
 
-static void a_checkpoint_of_another_layout_model_or_trial_is_refused(void **unused)
+static void a_checkpoint_of_another_model_or_trial_is_refused(void **unused)
 {
     (void)unused;
-    struct fixture f = setup(SIX_TRIALS), deep = setup_sized(SIX_TRIALS, 6);
+    struct fixture f = setup(SIX_TRIALS);
     const char *path = in_folder("other.h5"), *key = f.sweep->trials[0].key, *other = f.sweep->trials[1].key;
     struct pes_train_state saved = example_state(f.layout, 400), wide = new_state(f.layout, PARAMETERS + 1),
-                           padded = new_state(deep.layout, PARAMETERS),
                            loaded = new_state(f.layout, PARAMETERS);
     assert_ok(pes_checkpoint_save(path, key, &saved));
     assert_unusable(path, key, &wide, "number of parameters");
-    assert_unusable(path, key, &padded, "another layout");
-    /* Rows of the same length whose variables stand in another order. */
-    const struct pes_variable first[] = {fixture_variables[0], fixture_variables[1], {.name = NULL}};
-    const struct pes_variable *arrays[] = {fixture_variables + 2, first};
-    struct pes_layout *turned;
-    assert_ok(pes_layout_create(f.layout->size, arrays, 2, f.arena, &turned));
-    assert_int_equal(turned->row_bytes, f.layout->row_bytes);
-    struct pes_train_state other_order = new_state(turned, PARAMETERS);
-    assert_unusable(path, key, &other_order, "another layout");
-    free_state(&other_order);
     char from[512];
     snprintf(from, sizeof from, "%s", path_of(path, key));
     assert_int_equal(rename(from, path_of(path, other)), 0);
     assert_unusable(path, other, &loaded, "checksum");
     free_state(&saved);
     free_state(&wide);
-    free_state(&padded);
     free_state(&loaded);
+    teardown(&f);
+}
+
+static void the_row_of_a_checkpoint_moves_with_the_layout_of_the_sweep(void **unused)
+{
+    (void)unused;
+    struct fixture f = setup(SIX_TRIALS), deep = setup_sized(SIX_TRIALS, 6);
+    const char *path = in_folder("moved.h5"), *key = f.sweep->trials[0].key;
+    struct pes_train_state saved = example_state(f.layout, 400), padded = new_state(deep.layout, PARAMETERS),
+                           expected = example_state(deep.layout, 400);
+    assert_ok(pes_checkpoint_save(path, key, &saved));
+    bool found;
+    assert_ok(pes_checkpoint_load(path, key, &padded, &found));
+    assert_true(found);
+    assert_same_state(&expected, &padded); /* layers 4 and 5 have their fill */
+    /* Rows of the same length whose variables stand in another order, and one that the old layout lacks. */
+    const struct pes_variable new = {"curves", "more", PES_F64, 1, {PES_DIM_EVALUATION}, "", "one more"};
+    const struct pes_variable first[] = {fixture_variables[0], new, fixture_variables[1], {.name = NULL}};
+    const struct pes_variable *arrays[] = {fixture_variables + 2, first};
+    struct pes_layout *turned;
+    assert_ok(pes_layout_create(f.layout->size, arrays, 2, f.arena, &turned));
+    struct pes_train_state other_order = new_state(turned, PARAMETERS);
+    assert_ok(pes_checkpoint_load(path, key, &other_order, &found));
+    struct pes_train_state turned_row = example_state(turned, 400);
+    for (size_t e = 0; e < 3; e++)
+        pes_row_put(&turned_row.row, "curves", "more", &e, (double)NAN);
+    assert_same_state(&turned_row, &other_order);
+    /* A description that was tampered with isn't believed. */
+    size_t size;
+    unsigned char *bytes = read_bytes(path_of(path, key), &size);
+    unsigned char *text = memmem(bytes, size, "evaluation:3", 12);
+    assert_non_null(text);
+    text[11] = '4';
+    write_bytes(path_of(path, key), bytes, size);
+    assert_unusable(path, key, &padded, "what it says of its row is damaged");
+    text[10] = 'x';
+    write_bytes(path_of(path, key), bytes, size);
+    assert_unusable(path, key, &padded, "what it says of its row is damaged");
+    free(bytes);
+    free_state(&saved);
+    free_state(&padded);
+    free_state(&expected);
+    free_state(&other_order);
+    free_state(&turned_row);
     teardown(&f);
     teardown(&deep);
 }
@@ -245,7 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_saved_is_loaded),
         cmocka_unit_test(torn_and_damaged_checkpoints_are_refused),
-        cmocka_unit_test(a_checkpoint_of_another_layout_model_or_trial_is_refused),
+        cmocka_unit_test(a_checkpoint_of_another_model_or_trial_is_refused),
+        cmocka_unit_test(the_row_of_a_checkpoint_moves_with_the_layout_of_the_sweep),
         cmocka_unit_test(a_process_killed_while_saving_leaves_the_last_whole_checkpoint),
         cmocka_unit_test(checkpoints_of_other_trials_are_counted_and_kept),
         cmocka_unit_test(a_checkpoint_that_cannot_be_written_says_so),

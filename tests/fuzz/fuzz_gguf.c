@@ -1,0 +1,33 @@
+/* fuzz_gguf.c - any bytes as a GGUF file: its tensors and metadata, and the model that they say they are. */
+#include <stdio.h>
+
+#include "fuzz.h"
+#include "fuzz_heads.h"
+
+#include "../../src/pretrained/gguf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    /* From memory of exactly this size, since a mapped file ends at a page's border. */
+    struct pes_mapping mapping = {bytes, size};
+    struct pes_arena *arena = pes_arena_create();
+    struct pes_weight *tensors;
+    size_t count;
+    json_t *config;
+    enum pes_status status = gguf_parse("fuzz.gguf", &mapping, arena, &tensors, &count, &config);
+    if (status != PES_OK) CHECK(pes_error_message()[0]);
+    for (size_t i = 0; status == PES_OK && i < count; i++) {
+        double numbers[8];
+        uint64_t some = PES_MIN(tensors[i].count, (uint64_t)PES_COUNT(numbers));
+        if (pes_weight_read(&tensors[i], 0, some, numbers) != PES_OK) continue;
+        CHECK(pes_weight_read(&tensors[i], tensors[i].count - some, some, numbers) == PES_OK);
+    }
+    if (status == PES_OK) json_decref(config);
+    pes_arena_destroy(arena);
+    if (status != PES_OK) return 0;
+    fuzz_write("model.gguf", bytes, size);
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.gguf", fuzz_folder());
+    fuzz_heads(path);
+    return 0;
+}
