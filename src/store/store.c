@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -171,9 +172,14 @@ enum pes_status pes_store_close(struct pes_store *store)
 
 /* --- writing --- */
 
+/* Before each write that counts: the file is still the one under the name, and this start's. */
 static enum pes_status check_fence(const struct pes_store *store)
 {
     int64_t fence;
+    struct stat facts;
+    /* A file without a name takes everything in, and nobody will ever see it. */
+    if (!fstat(store->file, &facts) && !facts.st_nlink)
+        return pes_fail(PES_IO, "%s: the file has been removed", store->results.path);
     ssize_t length = pread(store->file, &fence, sizeof fence, (off_t)store->fence_place);
     if (length != sizeof fence)
         return pes_fail(PES_IO, "%s: cannot read: %s", store->results.path,
