@@ -28,7 +28,7 @@ points=(half row checksum status)
 
 alive() { [ -n "$(ranks_of part.h5)" ]; }
 dead() { ! alive; }
-events() { grep -cs "\"event\":\"$1\"" part.h5.log || true; }
+events() { cat part.h5.log 2> /dev/null | grep -c "\"event\":\"$1\""; }
 begun() { [ "$(events trial_started)" -gt "$1" ] || dead; }
 lingers() { [ -n "$(ls linger | grep -F .)" ] || dead; }
 pause() { sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
@@ -69,7 +69,7 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
         point=${points[RANDOM % 4]}
         touch linger/$point
     fi
-    life=$((2 * whole * (60 - finished) / 60 / (kills - struck)))
+    life=$((whole * (60 - finished) / 60 / (kills - struck)))
     started=$(events trial_started)
     timeout --kill-after=5 $LIMIT "$MPIRUN" -n $((2 + RANDOM % 2)) "$PESWEEP" run killed.yaml -o part.h5 \
         --checkpoint-every 0.05 --writer $writer > out 2>&1 &
@@ -79,7 +79,7 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
         strike_writing && inside=$((inside + 1)) && struck=$((struck + 1))
     else
         # Every third from the first moment on, the others once trials run.
-        [ $((number % 3)) = 0 ] && life=1000 || wait_for 30 begun "${started:-0}"
+        [ $((number % 3)) = 0 ] && life=1000 || wait_for 30 begun "$started"
         strike_anyone $((RANDOM % (1 + life))) && struck=$((struck + 1))
     fi
     { wait $wrapper; } 2> /dev/null
