@@ -2,7 +2,8 @@
  *
  *   score(i, j) = scale (q_i . k_j turned by their positions) + slope (j - i),  j <= i and within the window
  * Phase zeroed: every pair keeps its part in cos(w (i - j)).  Symmetric, antisymmetric: of the form in x_i
- * and x_j one part is kept, (M +- M^T)/2 at every distance; what biases add stays. */
+ * and x_j one part is kept, half the sum or difference with the form in which W_q and W_k change places:
+ * (M +- M^T)/2, and of a pair (M_t +- M_t^H)/2; what biases add stays. */
 #include <math.h>
 #include <string.h>
 

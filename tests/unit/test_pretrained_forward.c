@@ -30,13 +30,15 @@ static void check_logits(const char *name)
     pes_arena_destroy(arena);
 }
 
+static const char *const with_forward_pass[] = {"gpt2-lm", "gpt-neo", "pythia",          "bloom",
+                                                "opt",     "llama",   "llama-bias-yarn", "llama-linear",
+                                                "mistral", "qwen2"};
+
 static void logits_are_those_of_the_library_that_made_the_model(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gpt2-lm", "gpt-neo",         "pythia",       "bloom",   "opt",
-                                        "llama",   "llama-bias-yarn", "llama-linear", "mistral", "qwen2"};
-    for (size_t i = 0; i < PES_COUNT(names); i++)
-        check_logits(names[i]);
+    for (size_t i = 0; i < PES_COUNT(with_forward_pass); i++)
+        check_logits(with_forward_pass[i]);
 }
 
 static void architectures_without_a_forward_pass_say_so(void **state)
@@ -122,6 +124,54 @@ static void scores_are_shares_of_attention_and_changes_have_effects(void **state
     release(&bloom);
 }
 
+/* By make_behaviour.py, which changes scores where the library takes its softmax. */
+static void check_behaviour(const char *name)
+{
+    static const struct {
+        const char *expected, *group, *name;
+        size_t part;
+        double tolerance;
+    } compared[] = {
+        {"previous_token_score", "behaviours", "previous_token_score", 0, 1e-6},
+        {"duplicate_token_score", "behaviours", "duplicate_token_score", 0, 1e-6},
+        {"induction_score", "behaviours", "induction_score", 0, 1e-6},
+        {"phase_zeroing", "probes", "phase_zeroing_loss_change", 0, 1e-5},
+        {"symmetric", "probes", "symmetrisation_loss_change", 0, 1e-5},
+        {"antisymmetric", "probes", "symmetrisation_loss_change", 1, 1e-5},
+    };
+    const struct pes_behaviour behaviour = {.sequences = 3, .segment = 6, .seed = 5, .intervene = true};
+    char path[512];
+    struct pes_weights *expected;
+    struct measured m = measure(fixture_path(name, "", path), &behaviour);
+    must(pes_weights_open(fixture_path(name, "behaviour.safetensors", path), &expected));
+    const double *loss = expected_values(expected, m.arena, "induction_loss", -1, NULL);
+    assert_non_null(loss);
+    assert_true(fabs(pes_row_get(&m.row, "behaviours", "induction_loss", NULL) - loss[0]) < 1e-5 * loss[0]);
+    size_t H = (size_t)pes_pretrained_about(m.model)->H;
+    for (size_t c = 0; c < PES_COUNT(compared); c++) {
+        size_t count = 2 * H;
+        const double *right = expected_values(expected, m.arena, compared[c].expected, -1, &count);
+        assert_int_equal(count, 2 * H);
+        for (size_t i = 0; i < count; i++) {
+            double value = value_of(&m, compared[c].group, compared[c].name, i / H, i % H, compared[c].part);
+            bool same = right ? fabs(value - right[i]) < compared[c].tolerance * fmax(1, fabs(right[i]))
+                              : isnan(value);
+            if (!same)
+                fail_msg("%s layer %zu head %zu %s: %.9g, not %.9g", name, i / H, i % H, compared[c].expected,
+                         value, right ? right[i] : NAN);
+        }
+    }
+    pes_weights_close(expected);
+    release(&m);
+}
+
+static void behaviours_and_changes_of_heads_are_those_of_the_library(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PES_COUNT(with_forward_pass); i++)
+        check_behaviour(with_forward_pass[i]);
+}
+
 /* The queries' matrix of the same layer; a tensor's own bytes are changed in `edited`. */
 static const unsigned char *queries;
 static unsigned char edited[4][8192];
@@ -197,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_the_library_that_made_the_model),
         cmocka_unit_test(architectures_without_a_forward_pass_say_so),
+        cmocka_unit_test(behaviours_and_changes_of_heads_are_those_of_the_library),
         cmocka_unit_test(scores_are_shares_of_attention_and_changes_have_effects),
         cmocka_unit_test_setup_teardown(a_symmetric_head_loses_nothing_with_its_antisymmetric_part,
                                         make_folder, remove_folder),
