@@ -33,6 +33,19 @@ struct pes_pretrained_about {
  * lacks.  PES_INPUT or PES_IO, naming file, layer and key; for an unknown architecture those that are known.
  */
 enum pes_status pes_pretrained_open(const char *path, double rope_theta, struct pes_pretrained **model);
+
+/* The same for an architecture described by the JSON file `layout` (NULL: by the table), whose keys are
+ *   block      name of a block with %d for its number, e.g. "h.%d."
+ *   q k v o    tensors of a block, without ".weight"; where they are fused, q alone
+ *   packing    separate | contiguous (all q, all k, all v) | grouped (per key head: its queries, key, value)
+ *   transposed matrices are stored [in, out] (false)
+ *   scheme     nope | learned | alibi | t5 | rope;  adjacent: rows (2t, 2t + 1) turn together, else halves
+ *   front_norm in front of attention, with norm: layer | rms | rms_plus_one;  q_norm, k_norm: of each head
+ *   unscaled   scores aren't divided by the root of the head's width;  bidirectional
+ *   embed head token tables;  config: an object with keys of config.json, which it adds to or stands in for
+ */
+enum pes_status pes_pretrained_open_as(const char *path, const char *layout, double rope_theta,
+                                       struct pes_pretrained **model);
 void pes_pretrained_close(struct pes_pretrained *model); /* NULL is allowed */
 
 const struct pes_pretrained_about *pes_pretrained_about(const struct pes_pretrained *model);

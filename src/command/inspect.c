@@ -18,7 +18,7 @@ enum { FOLD_BOTH, FOLD_RAW, FOLD_FOLDED };
 static const char *const fold_names[] = {"both", "raw", "folded", NULL};
 
 struct request {
-    const char *paths[MOST_MODELS], *output;
+    const char *paths[MOST_MODELS], *output, *layout;
     size_t num_models;
     int fold;
     double rope_theta;
@@ -98,7 +98,8 @@ static const struct pes_variable *more_variables(const struct request *request)
 static enum pes_status open_all(const struct request *request, struct work *work)
 {
     for (size_t m = 0; m < request->num_models; m++) {
-        TRY(pes_pretrained_open(request->paths[m], request->rope_theta, &work->models[m]));
+        TRY(pes_pretrained_open_as(request->paths[m], request->layout, request->rope_theta,
+                                   &work->models[m]));
         if (request->behaviours) TRY(pes_behaviour_check(work->models[m]));
         TRY(describe(work, m));
     }
@@ -196,6 +197,7 @@ static enum pes_status run(int argc, char **argv)
         {"--sequences", NULL, PES_OPTION_INT, &sequences, 1, 100000, NULL},
         {"--segment", NULL, PES_OPTION_INT, &segment, 2, 100000, NULL},
         {"--rope-theta", NULL, PES_OPTION_REAL, &request.rope_theta, 1, 1e12, NULL},
+        {"--layout", NULL, PES_OPTION_TEXT, &request.layout, 0, 0, NULL},
         {"--list", NULL, PES_OPTION_FLAG, &list, 0, 0, NULL},
         {"--json", NULL, PES_OPTION_FLAG, &request.json, 0, 0, NULL},
         {"--quiet", "-q", PES_OPTION_FLAG, &request.quiet, 0, 0, NULL},
@@ -259,6 +261,12 @@ const struct pes_command pes_command_inspect = {
         "      --segment N         tokens of a segment (default 50)\n"
         "      --seed N            of null draws and tokens (default 0)\n"
         "      --rope-theta X      rotary base of a model whose config.json has none\n"
+        "      --layout FILE       JSON file that describes an architecture --list doesn't name, e.g.\n"
+        "                            {\"block\": \"h.%d.\", \"q\": \"attn.qkv\", \"packing\": "
+        "\"contiguous\",\n"
+        "                             \"scheme\": \"rope\", \"front_norm\": \"ln_1\", \"norm\": \"rms\",\n"
+        "                             \"config\": {\"num_hidden_layers\": 12, \"rope_theta\": 10000}}\n"
+        "                          (also k v o transposed adjacent unscaled bidirectional q_norm k_norm)\n"
         "      --list              the architectures that are known, by their model_type\n"
         "      --json              means over the heads of each layer as one JSON object\n"
         "  -q, --quiet             print nothing but warnings and errors\n",

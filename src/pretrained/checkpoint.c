@@ -159,8 +159,10 @@ static void note_tying(struct pes_pretrained *model)
 
 /* --- opening --- */
 
+/* What the layout's "config" says goes before config.json. */
 static enum pes_status load_config(struct pes_pretrained *model)
 {
+    json_t *more = json_object_get(model->by_hand, "config");
     const json_t *own = pes_weights_config(model->weights);
     if (own) {
         model->config = model->root = json_incref((json_t *)(uintptr_t)own);
@@ -170,6 +172,10 @@ static enum pes_status load_config(struct pes_pretrained *model)
     const char *path = pes_arena_printf(model->arena, "%s/config.json", pes_weights_folder(model->weights));
     if (!path) return PES_MEMORY;
     model->config_path = path;
+    if (access(path, F_OK) && more) {
+        model->config = model->root = json_incref(more);
+        return PES_OK;
+    }
     if (access(path, F_OK))
         return pes_fail(PES_INPUT, "%s: %s; it says what the tensors are", path, strerror(errno));
     struct pes_mapping mapping;
@@ -185,13 +191,15 @@ static enum pes_status load_config(struct pes_pretrained *model)
                         pes_weight_safe_name(error.text, safe));
     if (!json_is_object(model->root)) return pes_fail(PES_INPUT, "%s: it is not an object", path);
     /* A model of several kinds of input keeps its language model's keys apart. */
-    const json_t *text = json_object_get(model->root, "text_config");
-    model->config = json_is_object(text) ? text : model->root;
-    return PES_OK;
+    json_t *text = json_object_get(model->root, "text_config");
+    json_t *used = json_is_object(text) ? text : model->root;
+    model->config = used;
+    return more && json_object_update(used, more) ? PES_MEMORY : PES_OK;
 }
 
 static enum pes_status find_architecture(struct pes_pretrained *model)
 {
+    if (model->architecture) return PES_OK;
     const char *type = json_string_value(json_object_get(model->config, "model_type"));
     if (!type) type = json_string_value(json_object_get(model->root, "model_type"));
     if (!type) return pes_fail(PES_INPUT, "%s: it has no model_type", model->config_path);
@@ -201,8 +209,8 @@ static enum pes_status find_architecture(struct pes_pretrained *model)
         for (const struct architecture *row = pes_architectures; row->model_types; row++)
             pes_text_append(&known, "%s%s", row == pes_architectures ? "" : " ", row->model_types);
         char safe[96];
-        pes_fail(PES_INPUT, "%s: the architecture '%s' is unknown; known are: %s", model->config_path,
-                 pes_weight_safe_name(type, safe), pes_text_get(&known));
+        pes_fail(PES_INPUT, "%s: the architecture '%s' is unknown; known are: %s; --layout describes another",
+                 model->config_path, pes_weight_safe_name(type, safe), pes_text_get(&known));
         pes_text_destroy(&known);
         return PES_INPUT;
     }
@@ -261,12 +269,13 @@ static enum pes_status open_published(struct pes_pretrained *model)
     return PES_OK;
 }
 
-static enum pes_status open_path(struct pes_pretrained *model, const char *path)
+static enum pes_status open_path(struct pes_pretrained *model, const char *path, const char *layout)
 {
     model->about.path = pes_arena_copy_text(model->arena, path);
     if (!model->about.path) return PES_MEMORY;
+    if (layout) TRY(checkpoint_read_layout(model, layout));
     TRY(pes_weights_open(path, &model->weights));
-    TRY(trial_is(model) ? trial_read(model) : open_published(model));
+    TRY(!layout && trial_is(model) ? trial_read(model) : open_published(model));
     if (model->notes->failed) return PES_MEMORY;
     model->about.notes = pes_text_get(model->notes);
     return PES_OK;
@@ -274,13 +283,19 @@ static enum pes_status open_path(struct pes_pretrained *model, const char *path)
 
 enum pes_status pes_pretrained_open(const char *path, double rope_theta, struct pes_pretrained **out)
 {
+    return pes_pretrained_open_as(path, NULL, rope_theta, out);
+}
+
+enum pes_status pes_pretrained_open_as(const char *path, const char *layout, double rope_theta,
+                                       struct pes_pretrained **out)
+{
     *out = NULL;
     struct pes_pretrained *model = pes_allocate(1, sizeof *model);
     if (!model) return PES_MEMORY;
     model->rope_theta = rope_theta;
     model->arena = pes_arena_create();
     model->notes = pes_allocate(1, sizeof *model->notes);
-    enum pes_status status = model->arena && model->notes ? open_path(model, path) : PES_MEMORY;
+    enum pes_status status = model->arena && model->notes ? open_path(model, path, layout) : PES_MEMORY;
     if (status == PES_OK)
         *out = model;
     else
@@ -292,6 +307,7 @@ void pes_pretrained_close(struct pes_pretrained *model)
 {
     if (!model) return;
     json_decref(model->root);
+    json_decref(model->by_hand);
     pes_weights_close(model->weights);
     if (model->notes) pes_text_destroy(model->notes);
     pes_free(model->notes);

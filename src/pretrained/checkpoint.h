@@ -50,6 +50,7 @@ struct pes_pretrained {
     struct pes_arena *arena;
     struct pes_weights *weights;
     json_t *root;         /* config.json */
+    json_t *by_hand;      /* file of --layout, or NULL */
     const json_t *config; /* the part of it that describes the language model */
     const char *config_path;
     double rope_theta;
@@ -93,6 +94,9 @@ enum pes_status checkpoint_need(const struct pes_pretrained *model, int layer, c
 /* rows [first, first + count) of a matrix with C columns. */
 enum pes_status checkpoint_rows(const struct pes_weight *weight, size_t first, size_t count, size_t columns,
                                 double *out);
+
+/* The architecture that the file at `path` describes; its texts live as long as the model. */
+enum pes_status checkpoint_read_layout(struct pes_pretrained *model, const char *path);
 
 /* Rotations of all layers from the keys of config.json, for heads of `width` coordinates. */
 enum pes_status checkpoint_read_rotations(struct pes_pretrained *model, int width);
