@@ -39,10 +39,64 @@ static double difference_of(const void *data, const size_t *count, const size_t 
     return first - locate(located->location, count[1], scratch);
 }
 
+/* Standard error of the mean of what is left when floor(n/4) sorted values are cut at each end: the
+ * winsorised deviation over sqrt(n) times the share that is kept. */
+static double iqm_error(size_t n, const double *sorted)
+{
+    size_t cut = n / 4, kept = n - 2 * cut;
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += sorted[PES_MAX(cut, PES_MIN(i, n - 1 - cut))] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double away = sorted[PES_MAX(cut, PES_MIN(i, n - 1 - cut))] - mean;
+        squares += away * away;
+    }
+    return sqrt(squares / (double)(n - 1)) * sqrt((double)n) / (double)kept;
+}
+
+static enum pes_status by_theory(enum pes_location location, size_t n, const double *x, double level,
+                                 struct pes_interval *interval)
+{
+    if (location == PES_LOCATION_MEAN || !pes_stat_finite(n, x)) {
+        *interval = pes_stat_t_interval(n, x, level);
+        interval->flags |= PES_INTERVAL_THEORY;
+        return PES_OK;
+    }
+    double *sorted = pes_allocate(n, sizeof *sorted), share = (1 + level) / 2;
+    if (!sorted) return PES_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = x[i];
+    pes_stat_sort(n, sorted);
+    *interval = (struct pes_interval){locate(location, n, sorted), NAN, NAN, PES_INTERVAL_THEORY};
+    if (location == PES_LOCATION_MEDIAN) {
+        /* Fewer than k of n values fall below the median with a probability of (1 - level)/2 at most. */
+        double k = floor(((double)n - pes_stat_normal_quantile(share) * sqrt((double)n)) / 2);
+        interval->low = sorted[(size_t)k - 1];
+        interval->high = sorted[n - (size_t)k];
+    } else {
+        double reach = pes_stat_t_quantile(share, (double)(n - 2 * (n / 4) - 1)) * iqm_error(n, sorted);
+        interval->low = interval->estimate - reach;
+        interval->high = interval->estimate + reach;
+    }
+    pes_free(sorted);
+    return PES_OK;
+}
+
+static struct pes_interval welch(size_t n, const double *a, size_t m, const double *b, double level)
+{
+    double sa = pes_stat_sd(n, a), sb = pes_stat_sd(m, b);
+    double va = sa * sa / (double)n, vb = sb * sb / (double)m;
+    double freedom = (va + vb) * (va + vb) / (va * va / (double)(n - 1) + vb * vb / (double)(m - 1));
+    double difference = pes_stat_mean(n, a) - pes_stat_mean(m, b);
+    double reach = va + vb > 0 ? pes_stat_t_quantile((1 + level) / 2, freedom) * sqrt(va + vb) : 0;
+    return (struct pes_interval){difference, difference - reach, difference + reach, PES_INTERVAL_THEORY};
+}
+
 enum pes_status pes_stat_location_interval(enum pes_location location, size_t n, const double *x,
                                            const struct pes_resampling *resampling,
                                            struct pes_interval *interval)
 {
+    if (n > PES_STAT_MANY) return by_theory(location, n, x, resampling->level, interval);
     struct located located = {location, x, NULL, n};
     return pes_stat_bootstrap(location_of, &located, 1, &n, n, resampling, interval);
 }
@@ -51,6 +105,10 @@ enum pes_status pes_stat_difference_interval(enum pes_location location, size_t 
                                              const double *b, const struct pes_resampling *resampling,
                                              struct pes_interval *interval)
 {
+    if (PES_MIN(n, m) > PES_STAT_MANY && location == PES_LOCATION_MEAN) {
+        *interval = welch(n, a, m, b, resampling->level);
+        return PES_OK;
+    }
     struct located located = {location, a, b, n};
     size_t count[2] = {n, m};
     return pes_stat_bootstrap(difference_of, &located, 2, count, PES_MAX(n, m), resampling, interval);
@@ -86,6 +144,25 @@ static double share_above(const void *data, const size_t *count, const size_t *i
     return n ? above / (double)n : NAN;
 }
 
+/* A share by theory: the stratified bootstrap's variance is that of independent binomials, a normal
+ * distribution where there are many runs. */
+static struct pes_interval share_by_theory(const struct runs *runs, const size_t *count, double level)
+{
+    double variance = 0, total = (double)runs->total, above = 0;
+    for (size_t t = 0, i = 0; t < runs->num_tasks; t++) {
+        double n = (double)count[t], here = 0;
+        for (size_t end = i + count[t]; i < end; i++) {
+            if (isnan(runs->x[i])) return (struct pes_interval){NAN, NAN, NAN, PES_INTERVAL_NOT_AVAILABLE};
+            here += runs->x[i] > runs->level;
+        }
+        if (count[t]) variance += here * (n - here) / n;
+        above += here;
+    }
+    double share = above / total, reach = pes_stat_normal_quantile((1 + level) / 2) * sqrt(variance) / total;
+    return (struct pes_interval){share, PES_MAX(0, share - reach), PES_MIN(1, share + reach),
+                                 PES_INTERVAL_THEORY};
+}
+
 static size_t total_of(size_t num_tasks, const size_t *count)
 {
     size_t total = 0;
@@ -113,6 +190,10 @@ enum pes_status pes_stat_profile(size_t num_tasks, const size_t *count, const do
     percentile.percentile = true;
     for (size_t i = 0; i < num_levels; i++) {
         runs.level = levels[i];
+        if (runs.total > PES_STAT_MANY) {
+            profile[i] = share_by_theory(&runs, count, resampling->level);
+            continue;
+        }
         TRY(pes_stat_bootstrap(share_above, &runs, num_tasks, count, 0, &percentile, &profile[i]));
     }
     return PES_OK;

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Largest c with P(U <= c - 1) <= tail without ties: the c-th difference from either end bounds the interval.
  * 0 if the sizes can't reach the level. */
@@ -30,6 +31,49 @@ static enum pes_status depth_of(size_t n, size_t m, double tail, size_t *depth)
     return PES_OK;
 }
 
+/* Doubles and integers in the same order. */
+static int64_t order_of(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+static double double_of(int64_t order)
+{
+    int64_t bits = order < 0 ? INT64_MIN - order : order;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* How many of the differences a_i - b_j are <= x; a and b sorted: as a grows, the least b that will do grows.
+ */
+static size_t count_up_to(size_t n, const double *a, size_t m, const double *b, double x)
+{
+    size_t count = 0;
+    for (size_t i = 0, j = 0; i < n; i++) {
+        while (j < m && a[i] - b[j] > x)
+            j++;
+        count += m - j;
+    }
+    return count;
+}
+
+/* The k-th smallest (from 1) of the nm differences without making them, by bisection over all doubles. */
+static double difference_at(size_t n, const double *a, size_t m, const double *b, size_t k)
+{
+    int64_t low = order_of(a[0] - b[m - 1]), high = order_of(a[n - 1] - b[0]);
+    while (low < high) {
+        int64_t middle = (low & high) + ((low ^ high) >> 1); /* floor of the mean, without overflow */
+        if (count_up_to(n, a, m, b, double_of(middle)) >= k)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return double_of(low);
+}
+
 enum pes_status pes_stat_shift(size_t n, const double *a, size_t m, const double *b, double level,
                                struct pes_interval *interval)
 {
@@ -40,19 +84,23 @@ enum pes_status pes_stat_shift(size_t n, const double *a, size_t m, const double
         return PES_OK;
     }
     TRY(depth_of(n, m, (1 - level) / 2, &depth));
-    double *difference = pes_allocate(n * m, sizeof *difference);
-    if (!difference) return PES_MEMORY;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < m; j++)
-            difference[i * m + j] = a[i] - b[j];
-    interval->estimate = pes_stat_median(n * m, difference);
+    double *sorted = pes_allocate(n + m, sizeof *sorted), *other = sorted + n;
+    if (!sorted) return PES_MEMORY;
+    memcpy(sorted, a, n * sizeof *sorted);
+    memcpy(other, b, m * sizeof *other);
+    pes_stat_sort(n, sorted);
+    pes_stat_sort(m, other);
+    size_t half = n * m / 2;
+    interval->estimate = difference_at(n, sorted, m, other, half + 1);
+    if (n * m % 2 == 0)
+        interval->estimate = (interval->estimate + difference_at(n, sorted, m, other, half)) / 2;
     if (depth) {
-        interval->low = difference[depth - 1];
-        interval->high = difference[n * m - depth];
+        interval->low = difference_at(n, sorted, m, other, depth);
+        interval->high = difference_at(n, sorted, m, other, n * m + 1 - depth);
     } else {
         interval->flags |= PES_INTERVAL_NOT_AVAILABLE;
     }
-    pes_free(difference);
+    pes_free(sorted);
     return PES_OK;
 }
 

@@ -4,7 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_HEADS = 30000, MOST_POINTS = 400000 };
+enum {
+    MOST_TRIALS = 2000,
+    MOST_HEADS = 30000,
+    MOST_POINTS = 200000,
+    MOST_EIGENVALUES = 100000,
+    MOST_PIXELS = 2000000
+};
+enum { MOST_ACROSS = 48 }; /* pixels of an attention map */
 
 static const char *const curve_names[] = {"test_accuracy", "test_loss", "train_loss"};
 static const struct {
@@ -32,6 +39,12 @@ static void put_number(struct pes_text *json, double x)
         pes_text_append(json, "null");
 }
 
+/* Of very many trials every so manieth is shown. */
+static size_t trial_step(const struct pes_study *study)
+{
+    return 1 + (study->num_trials - 1) / MOST_TRIALS;
+}
+
 static enum pes_status put_trials(const struct tables *tables, struct pes_text *json)
 {
     struct pes_study *study = tables->study;
@@ -52,7 +65,7 @@ static enum pes_status put_trials(const struct tables *tables, struct pes_text *
         write_json_text(json, variable->name);
     }
     pes_text_append(json, "],\"trials\":[");
-    for (size_t t = 0; t < study->num_trials; t++) {
+    for (size_t t = 0; t < study->num_trials; t += trial_step(study)) {
         pes_text_append(json, "%s{\"id\":%zu,\"label\":", t ? ",\n" : "", t);
         write_json_text(json, sweep->trials[t].label);
         pes_text_append(json, ",\"status\":\"%s\",\"axes\":[",
@@ -85,10 +98,10 @@ static enum pes_status put_curves(const struct tables *tables, struct pes_text *
     }
     pes_text_append(json, "\"curveNames\":[\"test_accuracy\",\"test_loss\",\"train_loss\"],\"curves\":[");
     size_t n = steps ? steps->field->count : 0, every = 1;
-    while (n / every * study->num_trials > MOST_POINTS / PES_COUNT(curve_names))
+    while (n / every * (study->num_trials / trial_step(study)) > MOST_POINTS / PES_COUNT(curve_names))
         every++;
     bool first = true;
-    for (size_t t = 0; t < study->num_trials && steps; t++) {
+    for (size_t t = 0; t < study->num_trials && steps; t += trial_step(study)) {
         if (!pes_study_finished(study, t)) continue;
         pes_text_append(json, "%s{\"trial\":%zu,\"steps\":[", first ? "" : ",\n", t);
         first = false;
@@ -124,9 +137,9 @@ static enum pes_status put_heads(const struct tables *tables, struct pes_text *j
         write_json_text(json, head_measures[m].shown);
     }
     pes_text_append(json, "],\"heads\":[");
-    size_t every = 1, written = 0;
+    size_t every = trial_step(study), written = 0;
     while (study->num_trials / every * all > MOST_HEADS)
-        every++;
+        every += trial_step(study);
     for (size_t t = 0; t < study->num_trials && num >= 2; t += every)
         for (size_t i = 0; pes_study_finished(study, t) && i < all; i++) {
             bool known = false;
@@ -140,6 +153,91 @@ static enum pes_status put_heads(const struct tables *tables, struct pes_text *j
             }
             pes_text_append(json, "]");
         }
+    pes_text_append(json, "],\n");
+    return PES_OK;
+}
+
+/* Mean over blocks of b x b entries of one head's map [T][T], NaN left out, as a byte of its largest; true
+ * if there is any. */
+static bool shrink_map(const double *map, size_t T, size_t b, unsigned char *pixels, double *largest)
+{
+    size_t across = (T + b - 1) / b;
+    double mean[MOST_ACROSS * MOST_ACROSS];
+    *largest = 0;
+    for (size_t i = 0; i < across * across; i++) {
+        double sum = 0, known = 0;
+        for (size_t q = i / across * b; q < PES_MIN(T, (i / across + 1) * b); q++)
+            for (size_t k = i % across * b; k < PES_MIN(T, (i % across + 1) * b); k++)
+                if (isfinite(map[q * T + k])) {
+                    sum += map[q * T + k];
+                    known++;
+                }
+        mean[i] = known > 0 ? sum / known : 0;
+        *largest = PES_MAX(*largest, mean[i]);
+    }
+    for (size_t i = 0; i < across * across; i++)
+        pixels[i] = *largest > 0 ? (unsigned char)lrint(255 * PES_MAX(mean[i], 0) / *largest) : 0;
+    return *largest > 0;
+}
+
+/* Every head's map of a trial: bytes as base64, and the value that a byte of 255 stands for. */
+static enum pes_status put_maps(struct pes_study *study, const struct pes_field *field, size_t trial,
+                                struct pes_text *json)
+{
+    size_t T = field->extent[2], heads = field->count / (T * T), b = (T + MOST_ACROSS - 1) / MOST_ACROSS;
+    size_t pixels = ((T + b - 1) / b) * ((T + b - 1) / b);
+    double *maps = pes_allocate(field->count + heads, sizeof *maps), *largest = maps + field->count;
+    unsigned char *bytes = pes_allocate(heads * pixels, 1);
+    enum pes_status status = maps && bytes ? PES_OK : PES_MEMORY;
+    if (status == PES_OK) status = pes_reader_part(study->reader, "attention", "map", trial, 1, maps);
+    if (status == PES_OK) {
+        for (size_t h = 0; h < heads; h++)
+            (void)shrink_map(maps + h * T * T, T, b, bytes + h * pixels, &largest[h]);
+        pes_text_append(json, ",\"maps\":\"");
+        write_base64(json, bytes, heads * pixels);
+        pes_text_append(json, "\",\"largest\":[");
+        for (size_t h = 0; h < heads; h++) {
+            pes_text_append(json, h ? "," : "");
+            put_number(json, largest[h]);
+        }
+        pes_text_append(json, "]");
+    }
+    pes_free(maps);
+    pes_free(bytes);
+    return status;
+}
+
+/* Eigenvalues and attention maps of every head, of as many trials as a page can hold. */
+static enum pes_status put_details(const struct tables *tables, struct pes_text *json)
+{
+    struct pes_study *study = tables->study;
+    const struct pes_field *map = pes_layout_find(study->layout, "attention", "map");
+    const struct pes_column *eigenvalues;
+    TRY(pes_study_column(study, "spectra_folded", "eigenvalues", &eigenvalues));
+    size_t values = eigenvalues ? eigenvalues->field->count : 0, T = map ? map->extent[2] : 0;
+    size_t b = (T + MOST_ACROSS - 1) / MOST_ACROSS, across = b ? (T + b - 1) / b : 0;
+    size_t pixels = map ? map->count / (T * T) * across * across : 0, every = trial_step(study);
+    while (every < study->num_trials && (study->num_trials / every * values > MOST_EIGENVALUES ||
+                                         study->num_trials / every * pixels > MOST_PIXELS))
+        every += trial_step(study);
+    pes_text_append(json,
+                    "\"shape\":{\"layers\":%zu,\"heads\":%zu,\"modes\":%zu,\"across\":%zu,\"block\":%zu},",
+                    study->layout->size[PES_DIM_LAYER], study->layout->size[PES_DIM_HEAD],
+                    eigenvalues ? eigenvalues->field->extent[2] : 0, across, b);
+    pes_text_append(json, "\"details\":[");
+    bool first = true;
+    for (size_t t = 0; t < study->num_trials && (values || pixels); t += every) {
+        if (!pes_study_finished(study, t)) continue;
+        pes_text_append(json, "%s{\"trial\":%zu,\"eigenvalues\":[", first ? "" : ",\n", t);
+        first = false;
+        for (size_t i = 0; i < values; i++) {
+            pes_text_append(json, i ? "," : "");
+            put_number(json, pes_column_of(eigenvalues, t)[i]);
+        }
+        pes_text_append(json, "]");
+        if (map) TRY(put_maps(study, map, t, json));
+        pes_text_append(json, "}");
+    }
     pes_text_append(json, "]");
     return PES_OK;
 }
@@ -150,6 +248,7 @@ enum pes_status explorer_data(const struct tables *tables, struct pes_text *json
     TRY(put_trials(tables, json));
     TRY(put_curves(tables, json));
     TRY(put_heads(tables, json));
+    TRY(put_details(tables, json));
     pes_text_append(json, "}");
     return json->failed ? PES_MEMORY : PES_OK;
 }

@@ -58,7 +58,7 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
             "do for [kind in 'svg pdf'] {\n"
             "if (kind eq 'pdf' && !strstrt(GPVAL_TERMINALS, 'pdfcairo')) { break }\n"
             "if (kind eq 'svg') {\n"
-            "  set terminal svg size %d,%d dynamic font 'sans-serif,12' background '#ffffff' noenhanced\n"
+            "  set terminal svg size %d,%d fixed font 'sans-serif,12' background '#ffffff' noenhanced\n"
             "} else {\n"
             "  set terminal pdfcairo size %.2f,%.2f font 'Sans,10' noenhanced\n"
             "}\n"

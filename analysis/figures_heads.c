@@ -31,14 +31,13 @@ static enum pes_status layered_find(struct pes_study *study, const char *group, 
 static size_t layered_values(const struct canvas *canvas, const struct layered *layered, size_t series,
                              size_t panel, size_t layer, double *values)
 {
-    size_t n = 0;
-    for (size_t t = 0; t < canvas->study->num_trials; t++) {
-        if (canvas->groups->series_of[t] != series || canvas->groups->panel_of[t] != panel) continue;
-        if (!pes_study_finished(canvas->study, t)) continue;
+    size_t n = 0, count;
+    const size_t *member = groups_members(canvas->groups, series, panel, &count);
+    for (size_t k = 0; k < count; k++) {
         for (size_t h = 0; h < layered->heads; h++) {
             size_t i = layer * layered->heads + h;
-            double value = pes_column_of(layered->column, t)[i];
-            if (layered->minus) value -= pes_column_of(layered->minus, t)[i];
+            double value = pes_column_of(layered->column, member[k])[i];
+            if (layered->minus) value -= pes_column_of(layered->minus, member[k])[i];
             if (isfinite(value)) values[n++] = value;
         }
     }
@@ -119,7 +118,7 @@ static enum pes_status draw_layered(struct canvas *canvas, const char *name, con
                         outline, figure_color(s));
             }
             size_t points = figure_block(canvas, groups->series[s]);
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i += 1 + n / FIGURE_MOST_POINTS)
                 fprintf(canvas->data, "%.4f %.9g\n", (double)s + 0.15 * figure_jitter(i), values[i]);
             size_t median = figure_block(canvas, "median");
             fprintf(canvas->data, "%zu %.9g\n", s, pes_stat_median(n, values));
@@ -179,12 +178,12 @@ static int descending(const void *left, const void *right)
 static size_t sorted_drops(const struct canvas *canvas, const struct layered *layered, size_t series,
                            size_t panel, size_t layer, double *mean, double *one)
 {
-    size_t trials = 0, most = 0;
+    size_t trials = 0, most = 0, count;
+    const size_t *member = groups_members(canvas->groups, series, panel, &count);
     memset(mean, 0, layered->heads * sizeof *mean);
-    for (size_t t = 0; t < canvas->study->num_trials; t++) {
-        if (canvas->groups->series_of[t] != series || canvas->groups->panel_of[t] != panel) continue;
-        if (!pes_study_finished(canvas->study, t)) continue;
-        memcpy(one, pes_column_of(layered->column, t) + layer * layered->heads, layered->heads * sizeof *one);
+    for (size_t k = 0; k < count; k++) {
+        memcpy(one, pes_column_of(layered->column, member[k]) + layer * layered->heads,
+               layered->heads * sizeof *one);
         size_t n = pes_stat_compact(layered->heads, one);
         if (!n || (most && n != most)) continue;
         most = n;
@@ -257,7 +256,6 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
 /* One point a head: previous-token score, folded rotational fraction. */
 static enum pes_status draw_rotation(struct canvas *canvas, const char **missing)
 {
-    enum { MOST_POINTS = 20000 };
     const struct groups *groups = canvas->groups;
     const struct pes_column *scores, *fractions;
     size_t panels = figure_panels(canvas);
@@ -276,12 +274,12 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
         figure_title(canvas, p);
         fputs("plot NaN notitle", canvas->script);
         for (size_t s = 0; s < groups->num_series; s++) {
-            size_t block = figure_block(canvas, groups->series[s]), points = 0;
-            for (size_t t = 0; t < canvas->study->num_trials; t++) {
-                if (groups->series_of[t] != s || groups->panel_of[t] != p) continue;
-                if (!pes_study_finished(canvas->study, t)) continue;
-                const double *x = pes_column_of(scores, t), *y = pes_column_of(fractions, t);
-                for (size_t i = 0; i < scores->field->count && points < MOST_POINTS; i++)
+            size_t block = figure_block(canvas, groups->series[s]), points = 0, count;
+            const size_t *member = groups_members(groups, s, p, &count);
+            size_t every = 1 + count * scores->field->count / FIGURE_MOST_POINTS;
+            for (size_t k = 0; k < count; k += every) {
+                const double *x = pes_column_of(scores, member[k]), *y = pes_column_of(fractions, member[k]);
+                for (size_t i = 0; i < scores->field->count; i++)
                     if (isfinite(x[i]) && isfinite(y[i])) {
                         fprintf(canvas->data, "%.6g %.6g\n", x[i], y[i]);
                         points++;
@@ -298,26 +296,26 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
 }
 
 const struct figure figures_heads[] = {
-    {"ablation", "Head ablation",
+    {QUESTION_WORK, "ablation", "Head ablation",
      "Accuracy lost when one head's values are set to zero: a point per head and trial, violins over all of "
      "them, "
      "diamonds at the medians.",
      draw_ablation},
-    {"ablation-map", "Ablation by layer and head",
+    {QUESTION_WORK, "ablation-map", "Ablation by layer and head",
      "Mean accuracy lost over trials; heads of each layer in the order of their loss, since which head "
      "carries the "
      "work differs between seeds.",
      draw_heat},
-    {"deposit", "Single-head deposit",
+    {QUESTION_WORK, "deposit", "Single-head deposit",
      "Share of the largest drop in all drops of a layer, a point per trial; trials whose largest drop is "
      "noise have "
      "none.",
      draw_deposit},
-    {"rotation", "Rotation and previous-token attention",
+    {QUESTION_POSITION, "rotation", "Rotation and previous-token attention",
      "Every head: rotational fraction of its folded query-key form against its attention to the previous "
      "token.",
      draw_rotation},
-    {"onsets", "Onset lags",
+    {QUESTION_POSITION, "onsets", "Onset lags",
      "Steps from the onset of a head's previous-token attention to that of its phase fraction; only heads in "
      "which "
      "both changed.",

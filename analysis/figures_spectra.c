@@ -58,17 +58,16 @@ static enum pes_status last_dimension_block(struct canvas *canvas, const struct 
     size_t extent = field->extent[field->variable.rank - 1], rows = field->count / PES_MAX(extent, 1);
     double *values = pes_allocate(canvas->study->num_trials, sizeof *values);
     if (!values) return PES_MEMORY;
-    enum pes_status status = PES_OK;
+    size_t count;
+    const size_t *member = groups_members(canvas->groups, series, panel, &count);
     *any = false;
-    for (size_t k = 0; k < extent && status == PES_OK; k++) {
+    for (size_t k = 0; k < extent; k++) {
         size_t n = 0;
-        for (size_t t = 0; t < canvas->study->num_trials; t++) {
-            if (canvas->groups->series_of[t] != series || canvas->groups->panel_of[t] != panel) continue;
-            if (!pes_study_finished(canvas->study, t)) continue;
+        for (size_t t = 0; t < count; t++) {
             double sum = 0;
             size_t known = 0;
             for (size_t r = 0; r < rows; r++) {
-                double value = pes_column_of(column, t)[r * extent + k];
+                double value = pes_column_of(column, member[t])[r * extent + k];
                 if (isfinite(value)) {
                     sum += value;
                     known++;
@@ -85,7 +84,7 @@ static enum pes_status last_dimension_block(struct canvas *canvas, const struct 
         *any = true;
     }
     pes_free(values);
-    return status;
+    return PES_OK;
 }
 
 static enum pes_status draw_phase(struct canvas *canvas, const char **missing)
@@ -272,26 +271,26 @@ static enum pes_status draw_scores(struct canvas *canvas, const char **missing)
 }
 
 const struct figure figures_spectra[] = {
-    {"eigenvalues", "Eigenvalues of the query-key forms",
+    {QUESTION_POSITION, "eigenvalues", "Eigenvalues of the query-key forms",
      "Non-zero eigenvalues of every head's folded form in the complex plane, divided by the head's spectral "
      "radius.",
      draw_eigenvalues},
-    {"phase", "Phase energy by frequency",
+    {QUESTION_POSITION, "phase", "Phase energy by frequency",
      "Share of each rotary frequency's energy in its imaginary part, mean over heads, interval over trials; "
      "as if "
      "paired for schemes that don't rotate.",
      draw_phase},
-    {"toeplitz", "Toeplitz spectra",
+    {QUESTION_LOOK, "toeplitz", "Toeplitz spectra",
      "Symbol of the symmetric part of the mean scores along diagonals, scaled to its largest value: mean and "
      "one "
      "standard deviation over heads and trials.",
      draw_toeplitz},
-    {"attention", "Mean attention",
+    {QUESTION_LOOK, "attention", "Mean attention",
      "Mean attention of query (down) to key (right), the first heads of the first layers (layer.head) of the "
      "first "
      "trial of each series; each map has its own scale.",
      draw_attention},
-    {"scores", "Mean scores",
+    {QUESTION_LOOK, "scores", "Mean scores",
      "Mean raw scores of the same heads, before mask and softmax; each map has its own scale.", draw_scores},
     {.name = NULL},
 };

@@ -11,8 +11,8 @@ static const char nothing_finished[] = "no trial has finished";
 static enum pes_status curve_block(struct canvas *canvas, const struct pes_column *curve,
                                    const struct pes_column *steps, size_t series, size_t panel, bool *any)
 {
-    const struct groups *groups = canvas->groups;
-    size_t n = steps->field->count, members = 0;
+    size_t n = steps->field->count, members, count;
+    const size_t *member = groups_members(canvas->groups, series, panel, &count);
     double *values = pes_allocate(canvas->study->num_trials, sizeof *values);
     const double *step = NULL;
     if (!values) return PES_MEMORY;
@@ -20,12 +20,10 @@ static enum pes_status curve_block(struct canvas *canvas, const struct pes_colum
     *any = false;
     for (size_t i = 0; i < n && status == PES_OK; i++) {
         members = 0;
-        for (size_t t = 0; t < canvas->study->num_trials; t++) {
-            if (groups->series_of[t] != series || groups->panel_of[t] != panel) continue;
-            if (!pes_study_finished(canvas->study, t)) continue;
-            if (!step) step = pes_column_of(steps, t);
-            double value = pes_column_of(curve, t)[i];
-            if (isfinite(value) && pes_column_of(steps, t)[i] == step[i]) values[members++] = value;
+        for (size_t k = 0; k < count; k++) {
+            if (!step) step = pes_column_of(steps, member[k]);
+            double value = pes_column_of(curve, member[k])[i];
+            if (isfinite(value) && pes_column_of(steps, member[k])[i] == step[i]) values[members++] = value;
         }
         if (!members || step[i] < 0) continue;
         struct pes_resampling quick = canvas->resampling;
@@ -107,7 +105,7 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
     if (!values || !reached) return PES_MEMORY;
     for (size_t s = 0; s < groups->num_series; s++)
         for (size_t p = 0; p < panels; p++) {
-            TRY(groups_values(study, groups, s, p, &metric, &n, values, reached, NULL));
+            TRY(groups_values(study, groups, s, p, &metric, &n, values, reached));
             any += n;
         }
     if (!any) {
@@ -123,8 +121,8 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
     for (size_t p = 0; p < panels && status == PES_OK; p++) {
         size_t points = figure_block(canvas, "series place value reached");
         for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
-            status = groups_values(study, groups, s, p, &metric, &n, values, reached, NULL);
-            for (size_t i = 0; i < n; i++)
+            status = groups_values(study, groups, s, p, &metric, &n, values, reached);
+            for (size_t i = 0; i < n; i += 1 + n / FIGURE_MOST_POINTS)
                 fprintf(canvas->data, "%zu %.4f %.9g %d\n", s, (double)s + 0.18 * figure_jitter(i), values[i],
                         reached[i]);
         }
@@ -132,7 +130,7 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
         for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
             struct pes_interval interval = {NAN, NAN, NAN, 0};
             bool found = true;
-            status = groups_values(study, groups, s, p, &metric, &n, values, reached, NULL);
+            status = groups_values(study, groups, s, p, &metric, &n, values, reached);
             if (status != PES_OK || !n) continue;
             if (metric.times)
                 status = pes_stat_survival_median(&(struct pes_survival){n, values, reached},
@@ -196,7 +194,7 @@ static enum pes_status profile_block(struct canvas *canvas, const struct pes_met
     struct pes_interval profile[LEVELS];
     enum pes_status status = values && count ? PES_OK : PES_MEMORY;
     for (size_t p = 0; p < groups->num_panels && status == PES_OK; p++) {
-        status = groups_values(study, groups, series, p, metric, &count[tasks], values + total, NULL, NULL);
+        status = groups_values(study, groups, series, p, metric, &count[tasks], values + total, NULL);
         total += count[tasks];
         tasks += count[tasks] > 0;
     }
@@ -244,17 +242,18 @@ static enum pes_status draw_profiles(struct canvas *canvas, const char **missing
 }
 
 const struct figure figures_training[] = {
-    {"accuracy", "Accuracy during training",
+    {QUESTION_LEARNS, "accuracy", "Accuracy during training",
      "Mean test accuracy over seeds and its 95 % bootstrap interval, at every evaluation.", draw_accuracy},
-    {"loss", "Loss during training", "Mean test loss over seeds and its 95 % bootstrap interval.", draw_loss},
-    {"steps", "Steps to a threshold",
+    {QUESTION_LEARNS, "loss", "Loss during training",
+     "Mean test loss over seeds and its 95 % bootstrap interval.", draw_loss},
+    {QUESTION_LEARNS, "steps", "Steps to a threshold",
      "First evaluation at the threshold, a point per trial; open triangles never got there (censored at "
      "their last "
      "step). Diamonds: Kaplan-Meier medians; an open one is a lower bound.",
      draw_steps},
-    {"seeds", "Variance over seeds",
+    {QUESTION_SURE, "seeds", "Variance over seeds",
      "Final test accuracy, a point per trial; diamonds and bars: mean and BCa interval.", draw_seeds},
-    {"profiles", "Performance profiles",
+    {QUESTION_SURE, "profiles", "Performance profiles",
      "Share of runs above each accuracy, with stratified-bootstrap bands (Agarwal et al. 2021).",
      draw_profiles},
     {.name = NULL},

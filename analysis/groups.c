@@ -29,13 +29,44 @@ static const char *panel_label(struct pes_study *study, size_t trial, long serie
     return label;
 }
 
-/* Number of a label in a list, which grows by it if it's new. */
-static size_t place_of(const char **labels, size_t *count, const char *label)
+/* Number of a label in a list, which grows by it if it's new; likely the one of the trial before. */
+static size_t place_of(const char **labels, size_t *count, size_t likely, const char *label)
 {
+    if (likely < *count && !strcmp(labels[likely], label)) return likely;
     for (size_t i = 0; i < *count; i++)
         if (!strcmp(labels[i], label)) return i;
     labels[*count] = label;
     return (*count)++;
+}
+
+/* Finished trials sorted by group: a counting sort, so they stay in order. */
+static enum pes_status sort_members(struct pes_study *study, struct groups *groups)
+{
+    size_t cells = groups->num_series * groups->num_panels, n = study->num_trials, sum = 0;
+    groups->start = pes_arena_take(study->arena, cells + 2, sizeof *groups->start);
+    groups->members = pes_arena_take(study->arena, n, sizeof *groups->members);
+    if (!groups->start || !groups->members) return PES_MEMORY;
+    size_t *next = groups->start + 1; /* ends one place late, as each group's start */
+    for (size_t t = 0; t < n; t++)
+        if (pes_study_finished(study, t))
+            next[groups->panel_of[t] * groups->num_series + groups->series_of[t]]++;
+    for (size_t g = 0; g < cells; g++) {
+        size_t count = next[g];
+        next[g] = sum;
+        sum += count;
+    }
+    for (size_t t = 0; t < n; t++)
+        if (pes_study_finished(study, t))
+            groups->members[next[groups->panel_of[t] * groups->num_series + groups->series_of[t]]++] = t;
+    groups->start[0] = 0;
+    return PES_OK;
+}
+
+const size_t *groups_members(const struct groups *groups, size_t series, size_t panel, size_t *count)
+{
+    size_t g = panel * groups->num_series + series;
+    *count = groups->start[g + 1] - groups->start[g];
+    return groups->members + groups->start[g];
 }
 
 enum pes_status groups_make(struct pes_study *study, struct groups *groups)
@@ -52,27 +83,46 @@ enum pes_status groups_make(struct pes_study *study, struct groups *groups)
         const char *series = axis < 0 ? "all trials" : pes_study_axis_text(study, t, (size_t)axis);
         const char *panel = panel_label(study, t, axis);
         if (!series || !panel) return PES_MEMORY;
-        groups->series_of[t] = place_of(groups->series, &groups->num_series, *series ? series : "-");
-        groups->panel_of[t] = place_of(groups->panels, &groups->num_panels, panel);
+        size_t before = t ? t - 1 : 0;
+        groups->series_of[t] =
+            place_of(groups->series, &groups->num_series, groups->series_of[before], *series ? series : "-");
+        groups->panel_of[t] = place_of(groups->panels, &groups->num_panels, groups->panel_of[before], panel);
     }
-    return PES_OK;
+    return sort_members(study, groups);
 }
 
 enum pes_status groups_values(struct pes_study *study, const struct groups *groups, size_t series,
                               size_t panel, const struct pes_metric *metric, size_t *n, double *values,
-                              bool *reached, size_t *trials)
+                              bool *reached)
 {
+    size_t count;
+    const size_t *member = groups_members(groups, series, panel, &count);
     *n = 0;
-    for (size_t t = 0; t < study->num_trials; t++) {
+    for (size_t i = 0; i < count; i++) {
         double value;
         bool there;
-        if (groups->series_of[t] != series || groups->panel_of[t] != panel) continue;
-        TRY(pes_metric_evaluate(study, metric, t, &value, &there));
+        TRY(pes_metric_evaluate(study, metric, member[i], &value, &there));
         if (isnan(value)) continue;
         values[*n] = value;
         if (reached) reached[*n] = there;
-        if (trials) trials[*n] = t;
         ++*n;
+    }
+    return PES_OK;
+}
+
+enum pes_status groups_collect(struct pes_study *study, const struct groups *groups,
+                               const struct pes_metric *metric, struct group_values *values)
+{
+    size_t cells = groups->num_series * groups->num_panels;
+    values->value = pes_arena_take(study->arena, study->num_trials, sizeof *values->value);
+    values->reached = pes_arena_take(study->arena, study->num_trials, sizeof *values->reached);
+    values->start = pes_arena_take(study->arena, cells + 1, sizeof *values->start);
+    if (!values->value || !values->reached || !values->start) return PES_MEMORY;
+    for (size_t g = 0; g < cells; g++) {
+        size_t n, first = values->start[g];
+        TRY(groups_values(study, groups, g % groups->num_series, g / groups->num_series, metric, &n,
+                          values->value + first, values->reached + first));
+        values->start[g + 1] = first + n;
     }
     return PES_OK;
 }

@@ -31,7 +31,7 @@ enum pes_status tables_percentiles(const struct tables *tables, struct pes_text 
     double *values = pes_arena_take(study->arena, study->num_trials, sizeof *values);
     if (!values) return PES_MEMORY;
     struct table table;
-    TRY(table_open(&table, tables->folder, "percentiles", columns, PES_COUNT(columns), html));
+    TRY(table_open(&table, tables, "percentiles", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;
     for (size_t i = 0; i < PES_COUNT(measures) * PES_COUNT(ks) && status == PES_OK && scores; i++) {
         size_t k = ks[i % PES_COUNT(ks)];
@@ -39,11 +39,10 @@ enum pes_status tables_percentiles(const struct tables *tables, struct pes_text 
         status = pes_study_column(study, "spectra_folded", name, &measure);
         if (status != PES_OK || !measure || 2 * k > scores->field->count) continue;
         for (size_t g = 0; g < groups->num_panels * groups->num_series && status == PES_OK; g++) {
-            size_t n = 0, s = g % groups->num_series, p = g / groups->num_series;
-            for (size_t t = 0; t < study->num_trials && status == PES_OK; t++) {
-                if (groups->series_of[t] != s || groups->panel_of[t] != p || !pes_study_finished(study, t))
-                    continue;
-                status = percentile_of(measure, scores, t, k, &values[n]);
+            size_t n = 0, s = g % groups->num_series, p = g / groups->num_series, count;
+            const size_t *member = groups_members(groups, s, p, &count);
+            for (size_t i_member = 0; i_member < count && status == PES_OK; i_member++) {
+                status = percentile_of(measure, scores, member[i_member], k, &values[n]);
                 if (!isnan(values[n])) n++;
             }
             struct pes_interval median;
@@ -69,12 +68,12 @@ static size_t collect(const struct tables *tables, const struct pes_column *meas
                       size_t *trial)
 {
     const struct groups *groups = tables->groups;
-    size_t n = 0, heads = scores->field->extent[1];
-    for (size_t t = 0; t < tables->study->num_trials; t++) {
-        if (groups->series_of[t] != group % groups->num_series ||
-            groups->panel_of[t] != group / groups->num_series)
-            continue;
-        for (size_t i = 0; pes_study_finished(tables->study, t) && i < scores->field->count; i++) {
+    size_t n = 0, heads = scores->field->extent[1], count;
+    const size_t *member =
+        groups_members(groups, group % groups->num_series, group / groups->num_series, &count);
+    for (size_t k = 0; k < count; k++) {
+        size_t t = member[k];
+        for (size_t i = 0; i < scores->field->count; i++) {
             x[n] = pes_column_of(measure, t)[i];
             y[n] = pes_column_of(scores, t)[i];
             layer[n] = (double)(i / heads);
@@ -99,10 +98,11 @@ enum pes_status tables_associations(const struct tables *tables, struct pes_text
     size_t *trial = pes_arena_take(study->arena, most, sizeof *trial);
     if (!x || !trial) return PES_MEMORY;
     struct pes_resampling resampling = tables->resampling;
-    /* Every resample ranks all heads anew. */
-    resampling.resamples = PES_MIN(resampling.resamples, PES_MAX((size_t)200, 10000000 / PES_MAX(most, 1)));
+    /* Every resample ranks all heads anew; where that takes too long, there are heads enough without. */
+    resampling.resamples = PES_MIN(resampling.resamples, 4000000 / PES_MAX(most, (size_t)1));
+    if (resampling.resamples < 100) resampling.level = 0;
     struct table table;
-    TRY(table_open(&table, tables->folder, "associations", columns, PES_COUNT(columns), html));
+    TRY(table_open(&table, tables, "associations", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;
     for (size_t i = 0; i < PES_COUNT(measures) && status == PES_OK && scores; i++) {
         status = pes_study_column(study, "spectra_folded", measures[i], &measure);

@@ -111,20 +111,6 @@ static enum pes_status put_claims(const struct tables *tables, struct pes_text *
     return PES_OK;
 }
 
-static void put_base64(struct pes_text *page, const unsigned char *bytes, size_t count)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < count; i += 3) {
-        unsigned long word = (unsigned long)bytes[i] << 16;
-        if (i + 1 < count) word |= (unsigned long)bytes[i + 1] << 8;
-        if (i + 2 < count) word |= bytes[i + 2];
-        char four[4];
-        for (int k = 0; k < 4; k++)
-            four[k] = i + (size_t)k > count ? '=' : digits[word >> (18 - 6 * k) & 63];
-        pes_text_append_bytes(page, four, sizeof four);
-    }
-}
-
 static enum pes_status put_picture(struct pes_text *page, const char *folder, const char *name)
 {
     char path[4096], buffer[1 << 14];
@@ -138,7 +124,7 @@ static enum pes_status put_picture(struct pes_text *page, const char *folder, co
     bool failed = ferror(file) || bytes.failed;
     (void)fclose(file);
     pes_text_append(page, "data:image/svg+xml;base64,");
-    if (!failed) put_base64(page, (const unsigned char *)pes_text_get(&bytes), bytes.length);
+    if (!failed) write_base64(page, (const unsigned char *)pes_text_get(&bytes), bytes.length);
     pes_text_destroy(&bytes);
     return failed ? pes_fail(PES_IO, "%s: can't be read", path) : PES_OK;
 }
@@ -161,7 +147,9 @@ static enum pes_status put_figures(const struct tables *tables, const char *figu
             FIGURE_MOST_PANELS, tables->groups->num_panels);
     for (size_t i = 0; i < report->num_figures; i++) {
         const struct pes_report_figure *figure = &report->figures[i];
-        pes_text_append(page, "<h3>%s</h3>\n", figure->title);
+        if (!i || strcmp(figure->question, report->figures[i - 1].question))
+            pes_text_append(page, "<h3>%s</h3>\n", figure->question);
+        pes_text_append(page, "<h4 id=\"figure-%s\">%s</h4>\n", figure->name, figure->title);
         if (figure->missing) {
             pes_text_append(page, "<p class=\"note\">Not drawn: ");
             write_html(page, figure->missing);
@@ -199,9 +187,11 @@ static enum pes_status put_tables(const struct tables *tables, struct pes_text *
         {"Trials", "all of them", tables_trials},
     };
     pes_text_append(
-        page,
-        "<h2 id=\"tables\">Tables</h2>\n<p class=\"note\">Click on a column's head to sort. All of them "
-        "stand in tables/ as CSV and JSON, with curves, heads and probes as well.</p>\n");
+        page, "<h2 id=\"tables\">Tables</h2>\n<p class=\"note\">Click on a column's head, or press Enter on "
+              "it, to sort; "
+              "type above a table to keep the rows that hold all your words. All of them stand in tables/ as "
+              "CSV, with "
+              "curves, heads and probes as well; tables/columns.csv says what every column means.</p>\n");
     for (size_t i = 0; i < PES_COUNT(list); i++) {
         pes_text_append(page,
                         "<details%s><summary>%s</summary><p class=\"note\">%s</p><div class=\"scroll\">",
@@ -230,9 +220,11 @@ static enum pes_status put_explorer(const struct tables *tables, struct pes_text
             page, "<p class=\"note\">This program was built without D3, which draws the explorer.</p>\n");
         return PES_OK;
     }
-    pes_text_append(page,
-                    "<p class=\"note\">Click on a curve or point to follow its trial through the views.</p>\n"
-                    "<div id=\"explorer\"></div>\n<script type=\"application/json\" id=\"explorer-data\">");
+    pes_text_append(
+        page, "<p class=\"note\">Click on a curve or point to follow its trial through the views. In the "
+              "head by head part the arrow keys page through heads (left, right) and trials (up, "
+              "down).</p>\n"
+              "<div id=\"explorer\"></div>\n<script type=\"application/json\" id=\"explorer-data\">");
     TRY(explorer_data(tables, page));
     pes_text_append(page, "</script>\n");
     put_comment(page, find_embedded("d3.license"));
@@ -262,7 +254,7 @@ static void put_head(const struct tables *tables, struct pes_text *page)
         "</h1>\n<p class=\"facts\">%zu trials: %zu done, %zu diverged, %zu failed, %zu missing. "
         "Sweep %s. pesweep %s.</p>\n"
         "<nav><a href=\"#claims\">claims</a><a href=\"#figures\">figures</a><a href=\"#tables\">tables"
-        "</a><a href=\"#explore\">explorer</a><a href=\"#sweep\">sweep file</a></nav>\n",
+        "</a><a href=\"#explore\">explorer</a><a href=\"#run\">what was run</a></nav>\n",
         study->num_trials, outcomes[PES_OUTCOME_DONE], outcomes[PES_OUTCOME_DIVERGED],
         outcomes[PES_OUTCOME_FAILED], open, study->sweep->hash, pes_version());
     if (open)
@@ -280,12 +272,8 @@ static enum pes_status put_page(const struct tables *tables, const char *figures
     TRY(put_figures(tables, figures, page));
     TRY(put_tables(tables, page));
     TRY(put_explorer(tables, page));
-    pes_text_append(page, "<h2 id=\"sweep\">Sweep file</h2>\n<details><summary>text</summary><pre>");
-    for (size_t i = 0; i < tables->study->sweep->text_bytes; i++) {
-        char one[2] = {tables->study->sweep->text[i], '\0'};
-        write_html(page, one);
-    }
-    pes_text_append(page, "</pre></details>\n<script>");
+    html_run(tables->study, page);
+    pes_text_append(page, "<script>");
     put_embedded(page, "report.js");
     pes_text_append(page, "</script>\n</body></html>\n");
     return page->failed ? pes_fail(PES_MEMORY, "no memory for index.html") : PES_OK;

@@ -14,7 +14,7 @@ struct pes_stream pes_stat_stream(const struct pes_resampling *resampling, size_
 double pes_stat_choose(size_t n, size_t k);
 
 /* Number of k-subsets of `ranks` with each sum: *counts[0 .. *largest], from pes_allocate, the caller frees.
- * Left NULL if it would cost more than 1e9 additions. */
+ * Left NULL if it would cost more than 2e8 additions. */
 enum pes_status pes_stat_rank_sums(size_t n, const int64_t *ranks, size_t k, double **counts,
                                    size_t *largest);
 

@@ -1,4 +1,4 @@
-/* latex.c - a summary for a paper: one line per group, for \usepackage{booktabs}. */
+/* latex.c - tables for a paper, for \usepackage{booktabs}: one line per group, one line per claim. */
 #include "output.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static enum pes_status put_mean(FILE *file, const struct tables *tables, size_t 
     size_t n = 0;
     fputs(" & ", file);
     if (pes_metric_resolve(tables->study, text, &metric) == PES_OK)
-        TRY(groups_values(tables->study, tables->groups, series, panel, &metric, &n, values, NULL, NULL));
+        TRY(groups_values(tables->study, tables->groups, series, panel, &metric, &n, values, NULL));
     if (!n) {
         fputs("--", file);
         return PES_OK;
@@ -43,7 +43,7 @@ static enum pes_status put_steps(FILE *file, const struct tables *tables, size_t
     double median = NAN;
     bool found = true;
     if (pes_metric_resolve(tables->study, text, &metric) == PES_OK)
-        TRY(groups_values(tables->study, tables->groups, series, panel, &metric, &n, values, reached, NULL));
+        TRY(groups_values(tables->study, tables->groups, series, panel, &metric, &n, values, reached));
     TRY(pes_stat_survival_median(&(struct pes_survival){n, values, reached}, &median, &found));
     if (isnan(median))
         fputs(" & --", file);
@@ -64,13 +64,9 @@ static enum pes_status put_rows(FILE *file, const struct tables *tables)
     if (!values || !reached || !steps) return PES_MEMORY;
     for (size_t p = 0; p < groups->num_panels; p++)
         for (size_t s = 0; s < groups->num_series; s++) {
-            size_t n = 0, all = 0;
-            for (size_t t = 0; t < study->num_trials; t++)
-                if (groups->series_of[t] == s && groups->panel_of[t] == p) {
-                    all++;
-                    n += pes_study_finished(study, t) ? 1 : 0;
-                }
-            if (!all) continue;
+            size_t n;
+            (void)groups_members(groups, s, p, &n);
+            if (!n) continue;
             put_text(file, groups->series[s]);
             fputs(" & ", file);
             put_text(file, groups->panels[p]);
@@ -84,7 +80,7 @@ static enum pes_status put_rows(FILE *file, const struct tables *tables)
     return PES_OK;
 }
 
-enum pes_status tables_latex(const struct tables *tables)
+static enum pes_status write_summary(const struct tables *tables)
 {
     static const char name[] = "summary.tex";
     FILE *file;
@@ -102,4 +98,50 @@ enum pes_status tables_latex(const struct tables *tables)
     fputs("\\bottomrule\n\\end{tabular}\n", file);
     enum pes_status closed = write_close(file, tables->folder, name);
     return status != PES_OK ? status : closed;
+}
+
+static void put_interval(FILE *file, const struct pes_finding *f)
+{
+    bool least = f->effect.flags & PES_INTERVAL_AT_LEAST, most = f->effect.flags & PES_INTERVAL_AT_MOST;
+    if (isnan(f->effect.estimate)) {
+        fputs(" & --", file);
+        return;
+    }
+    fprintf(file, " & %s%.3g",
+            least && !most   ? "$\\geq$ "
+            : most && !least ? "$\\leq$ "
+                             : "",
+            f->effect.estimate);
+    if (isfinite(f->effect.low) && isfinite(f->effect.high))
+        fprintf(file, " [%.3g, %.3g]", f->effect.low, f->effect.high);
+}
+
+static enum pes_status write_claims(const struct tables *tables)
+{
+    static const char name[] = "claims.tex";
+    FILE *file;
+    TRY(write_open(tables->folder, name, &file));
+    fputs("% \\usepackage{booktabs}.  p after Holm's correction over all claims; n: seeds of the two sides.\n"
+          "\\begin{tabular}{lllrr}\n\\toprule\nclaim & verdict & effect & $p$ & $n$ \\\\\n\\midrule\n",
+          file);
+    for (size_t i = 0; i < tables->report->num_claims; i++) {
+        const struct pes_claim_result *result = &tables->report->claims[i];
+        const struct pes_finding *f = &result->verdict.finding;
+        put_text(file, result->claim->name);
+        fprintf(file, " & %s", pes_decision_name(result->verdict.decision));
+        put_interval(file, f);
+        if (isnan(result->verdict.p_corrected))
+            fputs(" & --", file);
+        else
+            fprintf(file, " & %.2g", result->verdict.p_corrected);
+        fprintf(file, " & %zu / %zu \\\\\n", f->n, f->m);
+    }
+    fputs("\\bottomrule\n\\end{tabular}\n", file);
+    return write_close(file, tables->folder, name);
+}
+
+enum pes_status tables_latex(const struct tables *tables)
+{
+    TRY(write_summary(tables));
+    return write_claims(tables);
 }

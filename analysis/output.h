@@ -17,13 +17,27 @@ struct groups {
     size_t num_series, num_panels;
     const char **series, **panels; /* labels; a single panel has "" */
     size_t *series_of, *panel_of;  /* [num_trials] */
+    size_t *start, *members;       /* finished trials by group: groups_members */
 };
 enum pes_status groups_make(struct pes_study *study, struct groups *groups);
 
-/* Values of the finished trials of a group, in trial order; trials may be NULL.  metric NaN is left out. */
+/* Finished trials of a group, in trial order. */
+const size_t *groups_members(const struct groups *groups, size_t series, size_t panel, size_t *count);
+
+/* Values of the finished trials of a group, in trial order; reached may be NULL.  metric NaN is left out. */
 enum pes_status groups_values(struct pes_study *study, const struct groups *groups, size_t series,
                               size_t panel, const struct pes_metric *metric, size_t *n, double *values,
-                              bool *reached, size_t *trials);
+                              bool *reached);
+
+/* A metric of all groups: group g = panel * num_series + series has value[start[g]] .. value[start[g + 1] -
+ * 1]. */
+struct group_values {
+    double *value;
+    bool *reached;
+    size_t *start;
+};
+enum pes_status groups_collect(struct pes_study *study, const struct groups *groups,
+                               const struct pes_metric *metric, struct group_values *values);
 
 /* ---- write.c: folders, files, escapes ---- */
 
@@ -34,26 +48,37 @@ enum pes_status write_open(const char *folder, const char *name, FILE **file);
 enum pes_status write_close(FILE *file, const char *folder, const char *name);
 void write_html(struct pes_text *text, const char *plain);
 void write_json_text(struct pes_text *text, const char *plain);
+void write_base64(struct pes_text *text, const unsigned char *bytes, size_t count);
 void write_json_number(struct pes_text *text, double x); /* null unless finite */
 
-/* One table as <name>.csv and as <name>.json ({"columns": [...], "data": [[...], ...]}, which pandas calls
- * `split`), and, if html isn't NULL, as an HTML table too.  Column names are identifiers. */
+/* One table as <name>.csv and, if wanted, as <name>.json ({"columns": [...], "data": [[...], ...]}, which
+ * pandas calls `split`), and, if html isn't NULL, its first rows as an HTML table too.  Column names are
+ * identifiers. */
+struct tables;
 struct table {
     const char *folder, *name;
-    FILE *csv, *json;
+    FILE *csv_file, *json_file;
+    struct pes_text csv, json; /* not yet written */
     struct pes_text *html;
     const char *const *columns;
     size_t num_columns, column, row;
+    bool json_wanted, failed;
 };
-enum pes_status table_open(struct table *table, const char *folder, const char *name,
+enum pes_status table_open(struct table *table, const struct tables *tables, const char *name,
                            const char *const *columns, size_t num_columns, struct pes_text *html);
 /* Cells in column order; the last of a row ends it. */
 void table_text(struct table *table, const char *text);
 void table_number(struct table *table, double x);
 void table_count(struct table *table, size_t x);
 enum pes_status table_close(struct table *table);
+/* In place of table_close after an error, when a row may be half written. */
+void table_abandon(struct table *table);
+/* Rows for a table that are collected by another thread, and joined to it in their order. */
+void table_part(const struct table *table, struct table *part);
+void table_join(struct table *table, struct table *part);
 
-/* ---- tables.c, statistics.c, latex.c: one file each under `folder`; html (may be NULL) takes the rows ----
+/* ---- tables.c, bulk.c, statistics.c, heads.c, latex.c: one file each under `folder`; html (may be NULL)
+ * takes the rows ----
  */
 
 struct tables {
@@ -63,8 +88,12 @@ struct tables {
     struct pes_resampling resampling;
     double threshold;
     const char *folder;
+    bool json; /* every table as JSON too */
 };
 enum pes_status tables_trials(const struct tables *tables, struct pes_text *html);
+/* Whether a variable of a group with these dimensions makes a column of a table. */
+bool tables_fits(const struct pes_variable *variable, const char *group, int rank,
+                 const enum pes_dimension *dimensions);
 enum pes_status tables_curves(const struct tables *tables);
 enum pes_status tables_heads(const struct tables *tables);
 enum pes_status tables_probes(const struct tables *tables);
@@ -79,11 +108,17 @@ enum pes_status tables_comparisons(const struct tables *tables, struct pes_text 
 enum pes_status tables_variance(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_percentiles(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_associations(const struct tables *tables, struct pes_text *html);
-enum pes_status tables_latex(const struct tables *tables);
+enum pes_status tables_latex(const struct tables *tables);      /* summary.tex, claims.tex */
+enum pes_status tables_dictionary(const struct tables *tables); /* columns.csv: what every column means */
 
-/* ---- html.c, explorer.c ---- */
+/* claims.json in the folder of the report. */
+enum pes_status verdicts_write(const struct tables *tables, const char *folder);
+
+/* ---- html.c, html_run.c, explorer.c ---- */
 
 enum pes_status html_write(const struct tables *tables, const char *folder, const char *figures);
+/* Section of the page about starts, machines and failures, and the sweep file. */
+void html_run(struct pes_study *study, struct pes_text *page);
 /* Data of the explorer as one JSON object. */
 enum pes_status explorer_data(const struct tables *tables, struct pes_text *json);
 
@@ -109,10 +144,16 @@ struct canvas {
 };
 
 struct figure {
+    const char *question; /* that it helps to answer: a heading of the report */
     const char *name, *title, *caption;
     /* Draws by figure_begin ... figure_end; *missing says why there is nothing to draw. */
     enum pes_status (*draw)(struct canvas *canvas, const char **missing);
 };
+#define QUESTION_LEARNS   "What is learned, and how fast?"
+#define QUESTION_SURE     "How much does it vary over seeds?"
+#define QUESTION_WORK     "Which heads carry the work?"
+#define QUESTION_POSITION "How does position enter the heads?"
+#define QUESTION_LOOK     "What do heads look at?"
 extern const struct figure figures_training[], figures_heads[], figures_spectra[]; /* ended by name NULL */
 
 /* Opens <name>.dat and <name>.gp and writes what every script begins with.  Sizes in pixels of the SVG. */
@@ -132,6 +173,8 @@ const char *figure_quote(struct canvas *canvas, const char *text);
 const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind readers tell apart */
 /* Panels shown: at most so many, so that a figure can be read. */
 #define FIGURE_MOST_PANELS 9
+/* Points drawn of a group: beyond, whole trials are left out evenly. */
+#define FIGURE_MOST_POINTS 400
 size_t figure_panels(const struct canvas *canvas); /* how many are shown */
 size_t figure_columns(size_t panels);
 /* Pixels for so many panels of `each`. */

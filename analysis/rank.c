@@ -49,7 +49,7 @@ enum pes_status pes_stat_rank_sums(size_t n, const int64_t *ranks, size_t k, dou
         most = PES_MAX(most, ranks[i]);
     }
     double size = (double)k * (double)most + 1;
-    if (size * (double)k * (double)n > 1e9 || n > 1000) return PES_OK;
+    if (size * (double)k * (double)n > 2e8 || n > 1000) return PES_OK;
     size_t width = (size_t)size;
     double *table = pes_allocate((k + 1) * width, sizeof *table);
     if (!table) return PES_MEMORY;

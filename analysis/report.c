@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 100000000 };
+
 static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra};
 
 static size_t count_figures(void)
@@ -23,8 +25,8 @@ static enum pes_status draw_all(struct canvas *canvas, struct pes_report *report
     for (size_t f = 0; f < PES_COUNT(families); f++)
         for (const struct figure *figure = families[f]; figure->name; figure++) {
             struct pes_report_figure *shown = &report->figures[report->num_figures++];
-            *shown =
-                (struct pes_report_figure){figure->name, figure->title, figure->caption, report->no_figures};
+            *shown = (struct pes_report_figure){figure->question, figure->name, figure->title,
+                                                figure->caption, report->no_figures};
             if (report->no_figures) continue;
             enum pes_status status = figure->draw(canvas, &shown->missing);
             if (status == PES_MEMORY) return status;
@@ -70,7 +72,8 @@ static enum pes_status write_tables(const struct tables *tables)
     TRY(tables_curves(tables));
     TRY(tables_heads(tables));
     TRY(tables_probes(tables));
-    return tables_latex(tables);
+    TRY(tables_latex(tables));
+    return tables_dictionary(tables);
 }
 
 enum pes_status pes_report_write(struct pes_study *study, const struct pes_report_options *options,
@@ -78,7 +81,7 @@ enum pes_status pes_report_write(struct pes_study *study, const struct pes_repor
 {
     struct groups groups;
     struct canvas canvas = {.study = study, .groups = &groups, .resampling = options->resampling};
-    struct tables tables = {study, &groups, report, options->resampling, 0, NULL};
+    struct tables tables = {study, &groups, report, options->resampling, 0, NULL, options->json};
     *report = (struct pes_report){0};
     tables.threshold = isnan(options->threshold) ? threshold_of(study->sweep) : options->threshold;
     canvas.threshold = tables.threshold;
@@ -87,8 +90,13 @@ enum pes_status pes_report_write(struct pes_study *study, const struct pes_repor
     tables.folder = pes_arena_printf(study->arena, "%s/tables", options->folder);
     if (!canvas.folder || !tables.folder) return PES_MEMORY;
     TRY(groups_make(study, &groups));
+    /* Judged with all resamples; tables over very many trials make do with fewer. */
+    size_t enough = PES_MAX((size_t)LEAST_RESAMPLES, DRAWS_A_METRIC / PES_MAX(study->num_trials, (size_t)1));
+    tables.resampling.resamples = canvas.resampling.resamples =
+        PES_MIN(options->resampling.resamples, enough);
     TRY(pes_study_judge(study, &options->resampling, &report->claims, &report->num_claims));
     TRY(write_tables(&tables));
+    TRY(verdicts_write(&tables, options->folder));
     TRY(make_figures(&canvas, options, report));
     return html_write(&tables, options->folder, canvas.folder);
 }

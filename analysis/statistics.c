@@ -5,23 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Memory for the values of two groups. */
-struct scratch {
-    double *a, *b;
-    bool *reached;
-    size_t *trials;
-};
-
-static enum pes_status take_scratch(struct pes_study *study, struct scratch *scratch)
-{
-    size_t n = study->num_trials;
-    scratch->a = pes_arena_take(study->arena, n, sizeof *scratch->a);
-    scratch->b = pes_arena_take(study->arena, n, sizeof *scratch->b);
-    scratch->reached = pes_arena_take(study->arena, n, sizeof *scratch->reached);
-    scratch->trials = pes_arena_take(study->arena, n, sizeof *scratch->trials);
-    return scratch->a && scratch->b && scratch->reached && scratch->trials ? PES_OK : PES_MEMORY;
-}
-
 static void put_interval(struct table *table, const struct pes_interval *interval)
 {
     table_number(table, interval->low);
@@ -31,27 +14,49 @@ static void put_interval(struct table *table, const struct pes_interval *interva
 static const char *flag_text(unsigned flags)
 {
     return flags & PES_INTERVAL_NOT_AVAILABLE ? "not available"
+           : flags & PES_INTERVAL_THEORY      ? "no resampling: many values"
            : flags & PES_INTERVAL_PERCENTILE  ? "percentile"
            : flags & PES_INTERVAL_SMALL_N     ? "small n"
                                               : "";
 }
 
-static enum pes_status put_location(struct table *table, size_t n, const double *x,
-                                    const struct pes_resampling *resampling)
+/* Location of one group three times over. */
+struct located {
+    struct pes_interval mean, median, iqm;
+    enum pes_status status;
+};
+
+static void locate_all(size_t num_groups, const struct group_values *values,
+                       const struct pes_resampling *resampling, struct located *located)
 {
-    struct pes_interval t = pes_stat_t_interval(n, x, resampling->level), mean, median, iqm;
-    TRY(pes_stat_location_interval(PES_LOCATION_MEAN, n, x, resampling, &mean));
-    TRY(pes_stat_location_interval(PES_LOCATION_MEDIAN, n, x, resampling, &median));
-    TRY(pes_stat_location_interval(PES_LOCATION_IQM, n, x, resampling, &iqm));
+#pragma omp parallel for schedule(dynamic)
+    for (size_t g = 0; g < num_groups; g++) {
+        size_t n = values->start[g + 1] - values->start[g];
+        const double *x = values->value + values->start[g];
+        struct located *l = &located[g];
+        if (!n) continue;
+        l->status = pes_stat_location_interval(PES_LOCATION_MEAN, n, x, resampling, &l->mean);
+        if (l->status == PES_OK)
+            l->status = pes_stat_location_interval(PES_LOCATION_MEDIAN, n, x, resampling, &l->median);
+        if (l->status == PES_OK)
+            l->status = pes_stat_location_interval(PES_LOCATION_IQM, n, x, resampling, &l->iqm);
+    }
+}
+
+static enum pes_status put_location(struct table *table, size_t n, const double *x, double level,
+                                    const struct located *located)
+{
+    struct pes_interval t = pes_stat_t_interval(n, x, level);
+    TRY(located->status);
     table_number(table, t.estimate);
     table_number(table, pes_stat_sd(n, x));
     put_interval(table, &t);
-    put_interval(table, &mean);
-    table_number(table, median.estimate);
-    put_interval(table, &median);
-    table_number(table, iqm.estimate);
-    put_interval(table, &iqm);
-    table_text(table, flag_text(mean.flags));
+    put_interval(table, &located->mean);
+    table_number(table, located->median.estimate);
+    put_interval(table, &located->median);
+    table_number(table, located->iqm.estimate);
+    put_interval(table, &located->iqm);
+    table_text(table, flag_text(located->mean.flags));
     return PES_OK;
 }
 
@@ -85,54 +90,54 @@ enum pes_status tables_groups(const struct tables *tables, struct pes_text *html
         "final.test_accuracy",       "final.test_loss",           steps,
         "final.first_deposit_share", "final.contraction_change",  "final.rotational_percentile",
         "final.phase_onset_lag",     "final.symmetrisation_ratio"};
-    struct scratch scratch;
+    size_t cells = groups->num_panels * groups->num_series;
+    struct located *located = pes_arena_take(study->arena, cells, sizeof *located);
     struct table table;
-    TRY(take_scratch(study, &scratch));
-    TRY(table_open(&table, tables->folder, "groups", columns, PES_COUNT(columns), html));
+    if (!located) return PES_MEMORY;
+    TRY(table_open(&table, tables, "groups", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;
-    for (size_t k = 0; k < PES_COUNT(metrics); k++) {
+    for (size_t k = 0; k < PES_COUNT(metrics) && status == PES_OK; k++) {
         struct pes_metric metric;
+        struct group_values values;
         if (pes_metric_resolve(study, metrics[k], &metric) != PES_OK) continue;
-        for (size_t p = 0; p < groups->num_panels && status == PES_OK; p++)
-            for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
-                size_t n;
-                status = groups_values(study, groups, s, p, &metric, &n, scratch.a, scratch.reached, NULL);
-                if (status != PES_OK || !n) continue;
-                table_text(&table, groups->series[s]);
-                table_text(&table, groups->panels[p]);
-                table_text(&table, metrics[k]);
-                table_count(&table, n);
-                status = metric.times ? put_median(&table, n, scratch.a, scratch.reached)
-                                      : put_location(&table, n, scratch.a, &tables->resampling);
-            }
+        status = groups_collect(study, groups, &metric, &values);
+        if (status == PES_OK && !metric.times) locate_all(cells, &values, &tables->resampling, located);
+        for (size_t g = 0; g < cells && status == PES_OK; g++) {
+            size_t first = values.start[g], n = values.start[g + 1] - first;
+            if (!n) continue;
+            table_text(&table, groups->series[g % groups->num_series]);
+            table_text(&table, groups->panels[g / groups->num_series]);
+            table_text(&table, metrics[k]);
+            table_count(&table, n);
+            status = metric.times ? put_median(&table, n, values.value + first, values.reached + first)
+                                  : put_location(&table, n, values.value + first, tables->resampling.level,
+                                                 &located[g]);
+        }
     }
-    if (status != PES_OK) { /* a row may be half written: the table is given up */
-        (void)fclose(table.csv);
-        (void)fclose(table.json);
-        return status;
-    }
-    return table_close(&table);
+    if (status == PES_OK) return table_close(&table);
+    table_abandon(&table);
+    return status;
 }
 
 /* One pair of series within a panel. */
 struct comparison {
     size_t panel, first, second, n, m, seeds;
-    struct pes_interval difference, shift, cliff, improvement;
+    struct pes_interval difference, shift, cliff;
     struct pes_test permutation, ranks;
+    enum pes_status status;
 };
 
-static enum pes_status compare(struct pes_study *study, const struct groups *groups,
-                               const struct pes_metric *metric, const struct pes_resampling *resampling,
-                               struct scratch *scratch, struct comparison *c)
+static enum pes_status compare(const struct groups *groups, const struct group_values *values,
+                               const struct pes_resampling *resampling, struct comparison *c)
 {
-    TRY(groups_values(study, groups, c->first, c->panel, metric, &c->n, scratch->a, NULL, NULL));
-    TRY(groups_values(study, groups, c->second, c->panel, metric, &c->m, scratch->b, NULL, NULL));
-    const double *a = scratch->a, *b = scratch->b;
+    size_t first = c->panel * groups->num_series + c->first, second = first - c->first + c->second;
+    const double *a = values->value + values->start[first], *b = values->value + values->start[second];
+    c->n = values->start[first + 1] - values->start[first];
+    c->m = values->start[second + 1] - values->start[second];
     if (!c->n || !c->m) return PES_OK;
     TRY(pes_stat_difference_interval(PES_LOCATION_MEAN, c->n, a, c->m, b, resampling, &c->difference));
     TRY(pes_stat_shift(c->n, a, c->m, b, resampling->level, &c->shift));
     c->cliff = pes_stat_cliff(c->n, a, c->m, b, resampling->level);
-    TRY(pes_stat_improvement(1, &c->n, a, &c->m, b, resampling, &c->improvement));
     TRY(pes_stat_permutation(c->n, a, c->m, b, PES_TWO_SIDED, 0, resampling, &c->permutation));
     TRY(pes_stat_mann_whitney(c->n, a, c->m, b, PES_TWO_SIDED, resampling, &c->ranks));
     double va = pes_stat_sd(c->n, a), vb = pes_stat_sd(c->m, b);
@@ -164,7 +169,7 @@ static enum pes_status put_comparisons(const struct tables *tables, size_t count
     if (status == PES_OK) status = pes_stat_benjamini_hochberg(count, p, bh);
     struct table table;
     if (status == PES_OK)
-        status = table_open(&table, tables->folder, "comparisons", columns, PES_COUNT(columns), html);
+        status = table_open(&table, tables, "comparisons", columns, PES_COUNT(columns), html);
     for (size_t i = 0; i < count && status == PES_OK; i++) {
         const struct comparison *c = &list[i];
         table_text(&table, metric);
@@ -179,7 +184,7 @@ static enum pes_status put_comparisons(const struct tables *tables, size_t count
         put_interval(&table, &c->shift);
         table_number(&table, c->cliff.estimate);
         put_interval(&table, &c->cliff);
-        table_number(&table, c->improvement.estimate);
+        table_number(&table, (1 + c->cliff.estimate) / 2); /* P(a > b) + P(a = b)/2 */
         table_number(&table, c->permutation.p);
         table_number(&table, c->permutation.p_smallest);
         table_number(&table, c->ranks.p);
@@ -197,21 +202,23 @@ enum pes_status tables_comparisons(const struct tables *tables, struct pes_text 
     const struct groups *groups = tables->groups;
     const char *text = "final.test_accuracy";
     struct pes_metric metric;
-    struct scratch scratch;
-    size_t pairs = groups->num_series * (groups->num_series - 1) / 2 * groups->num_panels, count = 0;
+    struct group_values values;
+    size_t pairs = groups->num_series * (groups->num_series - 1) / 2 * groups->num_panels, all = 0, count = 0;
     if (pes_metric_resolve(study, text, &metric) != PES_OK) return PES_OK;
-    TRY(take_scratch(study, &scratch));
     struct comparison *list = pes_arena_take(study->arena, pairs, sizeof *list);
     if (!list) return PES_MEMORY;
-    struct pes_resampling resampling = tables->resampling;
-    if (pairs > 200) resampling.resamples = PES_MIN(resampling.resamples, (size_t)2000);
+    TRY(groups_collect(study, groups, &metric, &values));
     for (size_t p = 0; p < groups->num_panels; p++)
         for (size_t s = 0; s < groups->num_series; s++)
-            for (size_t o = s + 1; o < groups->num_series; o++) {
-                list[count] = (struct comparison){.panel = p, .first = s, .second = o};
-                TRY(compare(study, groups, &metric, &resampling, &scratch, &list[count]));
-                if (list[count].n && list[count].m) count++;
-            }
+            for (size_t o = s + 1; o < groups->num_series; o++)
+                list[all++] = (struct comparison){.panel = p, .first = s, .second = o};
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < pairs; i++)
+        list[i].status = compare(groups, &values, &tables->resampling, &list[i]);
+    for (size_t i = 0; i < pairs; i++) {
+        TRY(list[i].status);
+        if (list[i].n && list[i].m) list[count++] = list[i];
+    }
     return put_comparisons(tables, count, list, text, html);
 }
 
@@ -287,7 +294,7 @@ enum pes_status tables_variance(const struct tables *tables, struct pes_text *ht
     for (size_t f = 0; f < num_axes; f++)
         cells *= levels[f];
     struct table table;
-    TRY(table_open(&table, tables->folder, "variance", columns, PES_COUNT(columns), html));
+    TRY(table_open(&table, tables, "variance", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;
     double *values = pes_arena_take(study->arena, n, sizeof *values);
     if (!values) status = PES_MEMORY;

@@ -1,4 +1,4 @@
-/* tables.c - what the file holds, as tidy tables: trials, curves, heads, probes; and the verdicts. */
+/* tables.c - trials and verdicts as tidy tables. */
 #include "output.h"
 
 #include <math.h>
@@ -11,22 +11,25 @@ struct selection {
     const char **names;
 };
 
-/* All variables of a group with these dimensions; names get a prefix. */
-static enum pes_status select_columns(struct pes_study *study, const char *group, int rank,
-                                      const enum pes_dimension *dimensions, const char *prefix,
-                                      struct selection *selection)
+bool tables_fits(const struct pes_variable *variable, const char *group, int rank,
+                 const enum pes_dimension *dimensions)
+{
+    /* Of the matched nulls the z values stay; mean and deviation are in the results file. */
+    bool fits =
+        !strcmp(variable->group, group) && variable->rank == rank && !strstr(variable->name, "_null_");
+    for (int r = 0; fits && r < rank; r++)
+        fits = variable->dimensions[r] == dimensions[r];
+    return fits;
+}
+
+/* All numbers of /trials. */
+static enum pes_status select_columns(struct pes_study *study, struct selection *selection)
 {
     for (size_t i = 0; i < study->layout->num_fields; i++) {
         const struct pes_variable *variable = &study->layout->fields[i].variable;
-        bool fits = !strcmp(variable->group, group) && variable->rank == rank;
-        for (int r = 0; fits && r < rank; r++)
-            fits = variable->dimensions[r] == dimensions[r];
-        /* Of the matched nulls the z values stay; mean and deviation are in the results file. */
-        if (!fits || strstr(variable->name, "_null_")) continue;
-        TRY(pes_study_column(study, group, variable->name, &selection->columns[selection->count]));
-        const char *name = pes_arena_printf(study->arena, "%s%s", prefix, variable->name);
-        if (!name) return PES_MEMORY;
-        selection->names[selection->count++] = name;
+        if (!tables_fits(variable, "trials", 0, NULL)) continue;
+        TRY(pes_study_column(study, "trials", variable->name, &selection->columns[selection->count]));
+        selection->names[selection->count++] = variable->name;
     }
     return PES_OK;
 }
@@ -61,7 +64,7 @@ enum pes_status tables_trials(const struct tables *tables, struct pes_text *html
     own_column(&s, "status");
     own_column(&s, "reason");
     size_t first = s.count;
-    TRY(select_columns(study, "trials", 0, NULL, "", &s));
+    TRY(select_columns(study, &s));
     size_t end = s.count;
     const char *text = pes_arena_printf(study->arena, "steps_to(test_accuracy, %s)",
                                         pes_text_format_real(tables->threshold, threshold));
@@ -71,7 +74,7 @@ enum pes_status tables_trials(const struct tables *tables, struct pes_text *html
     if (timed) own_column(&s, "reached");
 
     struct table table;
-    TRY(table_open(&table, tables->folder, "trials", s.names, s.count, html));
+    TRY(table_open(&table, tables, "trials", s.names, s.count, html));
     enum pes_status status = PES_OK;
     for (size_t t = 0; t < study->num_trials && status == PES_OK; t++) {
         table_count(&table, t);
@@ -92,98 +95,6 @@ enum pes_status tables_trials(const struct tables *tables, struct pes_text *html
         if (status == PES_OK) status = pes_metric_evaluate(study, &steps, t, &value, &reached);
         table_number(&table, value);
         table_text(&table, isnan(value) ? "" : reached ? "true" : "false");
-    }
-    enum pes_status closed = table_close(&table);
-    return status != PES_OK ? status : closed;
-}
-
-enum pes_status tables_curves(const struct tables *tables)
-{
-    struct pes_study *study = tables->study;
-    const struct pes_column *steps;
-    struct selection s;
-    TRY(pes_study_column(study, "curves", "evaluation_step", &steps));
-    TRY(start_selection(study, 2, &s));
-    own_column(&s, "trial");
-    own_column(&s, "evaluation");
-    TRY(select_columns(study, "curves", 1, (enum pes_dimension[]){PES_DIM_EVALUATION}, "", &s));
-    struct table table;
-    TRY(table_open(&table, tables->folder, "curves", s.names, s.count, NULL));
-    for (size_t t = 0; t < study->num_trials && steps; t++)
-        for (size_t i = 0; pes_study_finished(study, t) && i < steps->field->count; i++) {
-            if (pes_column_of(steps, t)[i] < 0) continue; /* beyond this trial's last evaluation */
-            table_count(&table, t);
-            table_count(&table, i);
-            for (size_t c = 2; c < s.count; c++)
-                table_number(&table, pes_column_of(s.columns[c], t)[i]);
-        }
-    return table_close(&table);
-}
-
-enum pes_status tables_heads(const struct tables *tables)
-{
-    static const enum pes_dimension by_head[] = {PES_DIM_LAYER, PES_DIM_HEAD};
-    struct pes_study *study = tables->study;
-    struct selection s;
-    TRY(start_selection(study, 3, &s));
-    own_column(&s, "trial");
-    own_column(&s, "layer");
-    own_column(&s, "head");
-    TRY(select_columns(study, "probes", 2, by_head, "", &s));
-    TRY(select_columns(study, "spectra_folded", 2, by_head, "folded_", &s));
-    TRY(select_columns(study, "spectra", 2, by_head, "", &s));
-    struct table table;
-    TRY(table_open(&table, tables->folder, "heads", s.names, s.count, NULL));
-    size_t heads = study->layout->size[PES_DIM_HEAD], all = study->layout->size[PES_DIM_LAYER] * heads;
-    for (size_t t = 0; t < study->num_trials; t++)
-        for (size_t i = 0; pes_study_finished(study, t) && i < all; i++) {
-            bool known = false; /* smaller models are padded */
-            for (size_t c = 3; c < s.count && !known; c++)
-                known = s.columns[c]->field->variable.type != PES_U8 &&
-                        !isnan(pes_column_of(s.columns[c], t)[i]) &&
-                        (s.columns[c]->field->variable.type == PES_F32 ||
-                         s.columns[c]->field->variable.type == PES_F64);
-            if (!known) continue;
-            table_count(&table, t);
-            table_count(&table, i / heads);
-            table_count(&table, i % heads);
-            for (size_t c = 3; c < s.count; c++)
-                table_number(&table, pes_column_of(s.columns[c], t)[i]);
-        }
-    return table_close(&table);
-}
-
-/* Everything of /probes that isn't a number per head, one value a row. */
-enum pes_status tables_probes(const struct tables *tables)
-{
-    static const char *const columns[] = {"trial", "variable", "layer", "head", "place", "value"};
-    struct pes_study *study = tables->study;
-    struct table table;
-    TRY(table_open(&table, tables->folder, "probes", columns, PES_COUNT(columns), NULL));
-    enum pes_status status = PES_OK;
-    for (size_t f = 0; f < study->layout->num_fields && status == PES_OK; f++) {
-        const struct pes_field *field = &study->layout->fields[f];
-        const struct pes_variable *variable = &field->variable;
-        const struct pes_column *column;
-        if (strcmp(variable->group, "probes") || variable->rank == 2 || variable->rank > 3) continue;
-        status = pes_study_column(study, "probes", variable->name, &column);
-        if (status != PES_OK) break;
-        size_t inner = variable->rank == 3 ? field->extent[2] : 1,
-               heads = variable->rank == 3 ? field->extent[1] : 1;
-        for (size_t t = 0; t < study->num_trials; t++)
-            for (size_t i = 0; pes_study_finished(study, t) && i < field->count; i++) {
-                double value = pes_column_of(column, t)[i];
-                char place[24];
-                if (isnan(value)) continue;
-                table_count(&table, t);
-                table_text(&table, variable->name);
-                table_number(&table, variable->rank ? (double)(i / inner / heads) : NAN);
-                table_number(&table, variable->rank == 3 ? (double)(i / inner % heads) : NAN);
-                table_text(&table, variable->rank == 3
-                                       ? pes_store_place(variable->dimensions[2], inner, i % inner, place)
-                                       : "");
-                table_number(&table, value);
-            }
     }
     enum pes_status closed = table_close(&table);
     return status != PES_OK ? status : closed;
@@ -232,7 +143,7 @@ enum pes_status tables_claims(const struct tables *tables)
         "effect",  "low",        "high",    "p",      "p_corrected", "p_smallest", "n",           "n_other",
         "against", "threshold",  "alpha",   "trials", "missing",     "diverged"};
     struct table table;
-    TRY(table_open(&table, tables->folder, "claims", columns, PES_COUNT(columns), NULL));
+    TRY(table_open(&table, tables, "claims", columns, PES_COUNT(columns), NULL));
     for (size_t i = 0; i < tables->report->num_claims; i++) {
         const struct pes_claim_result *result = &tables->report->claims[i];
         const struct pes_verdict *v = &result->verdict;
@@ -267,7 +178,7 @@ enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html)
     static const char *const columns[] = {"claim",  "against", "n",    "n_other", "direction", "bound",
                                           "effect", "low",     "high", "p",       "p_smallest"};
     struct table table;
-    TRY(table_open(&table, tables->folder, "pairs", columns, PES_COUNT(columns), html));
+    TRY(table_open(&table, tables, "pairs", columns, PES_COUNT(columns), html));
     for (size_t i = 0; i < tables->report->num_claims; i++)
         for (size_t k = 0; k < tables->report->claims[i].num_findings; k++) {
             const struct pes_finding *f = &tables->report->claims[i].findings[k];
@@ -301,7 +212,7 @@ enum pes_status tables_claim_values(const struct tables *tables)
     own_column(&s, "value");
     own_column(&s, "reached");
     struct table table;
-    TRY(table_open(&table, tables->folder, "claim_values", s.names, s.count, NULL));
+    TRY(table_open(&table, tables, "claim_values", s.names, s.count, NULL));
     enum pes_status status = PES_OK;
     for (size_t c = 0; c < sweep->num_claims && status == PES_OK; c++) {
         struct pes_metric metric;

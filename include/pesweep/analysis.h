@@ -42,7 +42,8 @@ enum pes_interval_flag {
     PES_INTERVAL_SMALL_N = 4,       /* fewer than 5 values in a group */
     PES_INTERVAL_AT_LEAST = 8,      /* censoring: the estimate is a lower bound */
     PES_INTERVAL_AT_MOST = 16,      /* censoring: the estimate is an upper bound */
-    PES_INTERVAL_UNDEFINED = 32     /* some resamples had no value and were left out */
+    PES_INTERVAL_UNDEFINED = 32,    /* some resamples had no value and were left out */
+    PES_INTERVAL_THEORY = 64        /* many values: by theory, not by resampling */
 };
 struct pes_interval {
     double estimate, low, high;
@@ -71,6 +72,12 @@ typedef double pes_statistic(const void *data, const size_t *count, const size_t
 enum pes_status pes_stat_bootstrap(pes_statistic *statistic, const void *data, size_t num_groups,
                                    const size_t *count, size_t scratch,
                                    const struct pes_resampling *resampling, struct pes_interval *interval);
+
+/* Above so many values a location's interval comes from theory, which then agrees with the bootstrap at a
+ * thousandth of its cost: mean +- t se; order statistics of the binomial distribution for the median; the
+ * trimmed mean's standard error from the winsorised deviation for the interquartile mean (Tukey & McLaughlin
+ * 1963); Welch's interval for a difference of means; independent binomials for a performance profile. */
+#define PES_STAT_MANY 200
 
 enum pes_location { PES_LOCATION_MEAN, PES_LOCATION_MEDIAN, PES_LOCATION_IQM };
 enum pes_status pes_stat_location_interval(enum pes_location location, size_t n, const double *x,
@@ -104,7 +111,7 @@ enum pes_status pes_stat_improvement(size_t num_tasks, const size_t *count_a, co
  * ----------------------------------------------------------------------------------------------------- */
 
 /* Hodges-Lehmann shift: median of all a_i - b_j; interval by order statistics of the differences at the exact
- * distribution of Mann-Whitney's U (normal approximation above about 200 values).  Not available where the
+ * distribution of Mann-Whitney's U (normal approximation above about 150 values).  Not available where the
  * sizes can't reach the level. */
 enum pes_status pes_stat_shift(size_t n, const double *a, size_t m, const double *b, double level,
                                struct pes_interval *interval);

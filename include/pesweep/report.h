@@ -1,8 +1,9 @@
 /* report.h - what `pesweep analyze` leaves behind: tables, figures, verdicts, one page that holds them all.
  *
+ * - claims.json: every claim with its verdict, effect, interval, p and the rule that decided
  * - tables/: trials, curves, heads, probes, claims, pairs, groups, comparisons, variance, percentiles and
- *   associations, each as tidy CSV and as JSON (columns and data), to ten digits; summary.tex for a paper
- *   (booktabs)
+ *   associations, each as tidy CSV (and, if wanted, as JSON: columns and data), to ten digits; columns.csv
+ * says what their columns mean; summary.tex and claims.tex for a paper (booktabs)
  * - figures/: per figure its data (.dat), script (.gp), SVG and PDF, drawn by gnuplot
  * - index.html: verdicts, figures, sortable tables and an explorer in one file that needs nothing else */
 #ifndef PESWEEP_REPORT_H
@@ -16,14 +17,15 @@ struct pes_report_options {
     const char *folder;  /* made if it isn't there */
     const char *gnuplot; /* program; NULL = "gnuplot" */
     bool figures;
+    bool json;        /* every table as JSON too */
     double threshold; /* accuracy for steps-to-threshold; NaN = the first claim's, else 0.9 */
     struct pes_resampling resampling;
 };
 #define PES_REPORT_OPTIONS_DEFAULT                                                                           \
-    ((struct pes_report_options){"report", NULL, true, NAN, PES_RESAMPLING_DEFAULT})
+    ((struct pes_report_options){"report", NULL, true, false, NAN, PES_RESAMPLING_DEFAULT})
 
 struct pes_report_figure {
-    const char *name, *title, *caption;
+    const char *question, *name, *title, *caption;
     const char *missing; /* why it wasn't drawn; NULL = it was */
 };
 
@@ -39,6 +41,11 @@ struct pes_report {
  * figures that can't be drawn are said so in the report and are no error. */
 enum pes_status pes_report_write(struct pes_study *study, const struct pes_report_options *options,
                                  struct pes_report *report);
+
+/* The claims as a JSON array of objects, appended to a text. */
+struct pes_text;
+enum pes_status pes_report_claims(struct pes_study *study, const struct pes_report *report,
+                                  struct pes_text *json);
 
 /* ---- any tidy table ---- */
 

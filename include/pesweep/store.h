@@ -80,6 +80,9 @@ enum pes_status pes_reader_rows(struct pes_reader *reader, size_t first, size_t 
 /* A whole variable as doubles, [trial, ...]: *values from malloc, the caller frees. */
 enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group, const char *name,
                                     double **values, size_t *count);
+/* The same for trials [first, first + count) alone, into values[count][field->count] of the caller. */
+enum pes_status pes_reader_part(struct pes_reader *reader, const char *group, const char *name, size_t first,
+                                size_t count, double *values);
 enum pes_status pes_reader_checksum(struct pes_reader *reader, size_t trial, uint64_t *stored,
                                     uint64_t *computed);
 /* Which finished trials have a row that fits its checksum: right[num_trials], true for those that aren't

@@ -8,36 +8,16 @@
 #include "options.h"
 #include "pesweep/command.h"
 #include "pesweep/log.h"
+#include "pesweep/text.h"
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *describe_claim(const struct pes_claim_result *result)
-{
-    const struct pes_verdict *v = &result->verdict;
-    const struct pes_finding *f = &v->finding;
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "claim",
-        result->claim->name, "verdict", pes_decision_name(v->decision), "rule", v->rule, "test",
-        pes_claim_test_name(f->test), "exact", f->exact, "effect_kind",
-        f->effect_is_ratio ? "ratio of medians" : "difference", "effect", number(f->effect.estimate), "low",
-        number(f->effect.low), "high", number(f->effect.high), "at_least",
-        (f->effect.flags & PES_INTERVAL_AT_LEAST) != 0, "at_most",
-        (f->effect.flags & PES_INTERVAL_AT_MOST) != 0, "p", number(v->p), "p_corrected",
-        number(v->p_corrected), "p_smallest", number(v->p_smallest), "n", (json_int_t)f->n, "n_other",
-        (json_int_t)f->m, "missing", (json_int_t)result->num_missing, "diverged",
-        (json_int_t)result->num_diverged);
-}
-
-static enum pes_status print_json(const struct pes_study *study, const struct pes_report *report,
+static enum pes_status print_json(struct pes_study *study, const struct pes_report *report,
                                   const char *folder)
 {
     const size_t *outcomes = study->num_outcomes;
-    json_t *claims = json_array(), *figures = json_array();
-    for (size_t i = 0; i < report->num_claims; i++)
-        json_array_append_new(claims, describe_claim(&report->claims[i]));
+    struct pes_text text = {0};
+    TRY(pes_report_claims(study, report, &text));
+    json_t *claims = json_loads(pes_text_get(&text), 0, NULL), *figures = json_array();
+    pes_text_destroy(&text);
     for (size_t i = 0; i < report->num_figures; i++)
         json_array_append_new(figures, json_pack("{s:s, s:b, s:s?}", "name", report->figures[i].name, "drawn",
                                                  report->figures[i].missing == NULL, "missing",
@@ -113,6 +93,7 @@ static enum pes_status run(int argc, char **argv)
     };
     TRY(pes_options_parse(argc, argv, list, PES_COUNT(list), &path, 1, 1, "one results file or table"));
     options.figures = !no_figures;
+    options.json = json;
     options.resampling.resamples = (size_t)resamples;
     size_t length = strlen(path);
     if (length > 4 && !strcmp(path + length - 4, ".csv")) {
@@ -147,7 +128,7 @@ const struct pes_command pes_command_analyze = {
         "      --resamples N     bootstrap and Monte-Carlo draws (default: 10000)\n"
         "      --gnuplot PROGRAM what draws the figures (default: gnuplot)\n"
         "      --no-figures      tables, verdicts and page alone\n"
-        "      --json            facts and verdicts as one JSON object\n"
+        "      --json            facts and verdicts as one JSON object; every table as JSON beside its CSV\n"
         "  of a table:\n"
         "      --value COLUMN    numbers to compare\n"
         "      --group COLUMN    what makes the groups; several columns parted by commas\n"

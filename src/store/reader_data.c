@@ -91,6 +91,31 @@ enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group
     return status;
 }
 
+enum pes_status pes_reader_part(struct pes_reader *reader, const char *group, const char *name, size_t first,
+                                size_t count, double *values)
+{
+    const struct pes_field *field = pes_layout_find(reader->layout, group, name);
+    const char *path = reader->results.path;
+    hsize_t start[PES_MAX_RANK + 1] = {first}, extent[PES_MAX_RANK + 1] = {count};
+    CHECK(first <= reader->results.num_trials && count <= reader->results.num_trials - first);
+    if (!field) return pes_fail(PES_INPUT, "%s has no variable %s/%s", path, group, name);
+    if (!count || !field->count) return PES_OK;
+    for (int r = 0; r < field->variable.rank; r++)
+        extent[r + 1] = field->extent[r];
+    hid_t dataset = results_open_dataset(&reader->results, group, name);
+    hid_t space = dataset >= 0 ? H5Dget_space(dataset) : H5I_INVALID_HID;
+    hid_t memory = H5Screate_simple(field->variable.rank + 1, extent, NULL);
+    bool ok = space >= 0 && memory >= 0 && H5Sget_simple_extent_ndims(space) == field->variable.rank + 1 &&
+              H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+              H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, values) >= 0;
+    enum pes_status status = ok ? PES_OK : hdf_fail(PES_IO, path, "read %s/%s", group, name);
+    hdf_close(&memory);
+    hdf_close(&space);
+    hdf_close(&dataset);
+    hdf_forget();
+    return status;
+}
+
 const char *pes_reader_message(const struct pes_reader *reader, size_t trial)
 {
     CHECK(trial < reader->results.num_trials);

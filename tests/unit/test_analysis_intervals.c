@@ -237,9 +237,66 @@ static void lack_of_memory_is_reported(void **state)
     pes_allocate_fail_after(0);
 }
 
+/* The i-th of a sequence that is spread evenly over [0, 1). */
+static double spread(size_t i, double step)
+{
+    double x = (double)(i + 1) * step;
+    return x - floor(x);
+}
+
+/* Values from SciPy 1.x: t.interval, binom.cdf, mstats.trimmed_mean_ci, ttest_ind(equal_var=False). */
+static void with_many_values_intervals_are_those_of_theory(void **state)
+{
+    (void)state;
+    double x[300], y[250];
+    struct pes_interval i;
+    for (size_t k = 0; k < 300; k++)
+        x[k] = spread(k, 0.6180339887) * spread(k, 0.6180339887);
+    for (size_t k = 0; k < 250; k++)
+        y[k] = 1.3 * spread(k, 0.4142135624);
+    assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, 300, x, &PES_RESAMPLING_DEFAULT, &i));
+    assert_near(i.low, 0.2997390025605431, 1e-9);
+    assert_near(i.high, 0.3674657549581245, 1e-9);
+    assert_true(i.flags & PES_INTERVAL_THEORY);
+    assert_ok(pes_stat_location_interval(PES_LOCATION_MEDIAN, 300, x, &PES_RESAMPLING_DEFAULT, &i));
+    assert_near(i.estimate, 0.2509669171844454, 1e-12);
+    assert_near(i.low, 0.19600019796306137, 1e-12); /* P(Bin(300, 1/2) <= 132) = 0.0216, <= 133: 0.0283 */
+    assert_near(i.high, 0.3127049431983253, 1e-12);
+    assert_ok(pes_stat_location_interval(PES_LOCATION_IQM, 300, x, &PES_RESAMPLING_DEFAULT, &i));
+    assert_near(i.estimate, 0.2714481634665137, 1e-12);
+    assert_near(i.low, 0.22479560019698636, 1e-9);
+    assert_near(i.high, 0.318100726736041, 1e-9);
+    assert_ok(pes_stat_difference_interval(PES_LOCATION_MEAN, 300, x, 250, y, &PES_RESAMPLING_DEFAULT, &i));
+    assert_near(i.estimate, -0.3161403268006681, 1e-12);
+    assert_near(i.low, -0.3736869392771527, 1e-9);
+    assert_near(i.high, -0.25859371432418354, 1e-9);
+}
+
+static void a_shift_is_read_off_all_differences(void **state)
+{
+    (void)state;
+    enum { N = 23, M = 18 };
+    double a[N], b[M], all[N * M];
+    struct pes_interval i;
+    for (size_t k = 0; k < N; k++)
+        a[k] = floor(12 * spread(k, 0.7548776662)) - 5; /* with ties */
+    for (size_t k = 0; k < M; k++)
+        b[k] = floor(12 * spread(k, 0.5698402910)) / 3;
+    for (size_t k = 0; k < N * M; k++)
+        all[k] = a[k / M] - b[k % M];
+    assert_ok(pes_stat_shift(N, a, M, b, 0.95, &i));
+    assert_near(i.estimate, pes_stat_median(N * M, all), 0);
+    /* 132 is the 2.5 % point of U for 23 and 18 values: the interval ends at the 132nd difference from each
+     * end (Hollander & Wolfe 1999, normal approximation to within one place). */
+    assert_true(i.low >= all[129] && i.low <= all[134]);
+    assert_true(i.high <= all[N * M - 130] && i.high >= all[N * M - 135]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_many_values_intervals_are_those_of_theory),
+        cmocka_unit_test(a_shift_is_read_off_all_differences),
         cmocka_unit_test(normal_and_t_distributions_match_scipy),
         cmocka_unit_test(one_seed_has_a_mean_and_nothing_else),
         cmocka_unit_test(equal_values_give_a_flagged_percentile_interval),

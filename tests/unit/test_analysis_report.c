@@ -70,16 +70,18 @@ static struct pes_report_options options_for(const char *folder_name)
     return options;
 }
 
+static const char *const names[] = {"trials",   "curves",      "heads",        "probes",
+                                    "claims",   "pairs",       "groups",       "comparisons",
+                                    "variance", "percentiles", "associations", "claim_values"};
+
 static void tables_read_back_as_csv_and_json(void **state)
 {
     (void)state;
-    static const char *const names[] = {"trials",   "curves",      "heads",        "probes",
-                                        "claims",   "pairs",       "groups",       "comparisons",
-                                        "variance", "percentiles", "associations", "claim_values"};
     struct pes_study *study = opened();
     struct pes_report_options options = options_for("tables-only");
     struct pes_report report;
     options.figures = false;
+    options.json = true;
     assert_ok(pes_report_write(study, &options, &report));
     for (size_t i = 0; i < PES_COUNT(names); i++) {
         char path[512];
@@ -100,6 +102,33 @@ static void tables_read_back_as_csv_and_json(void **state)
         assert_near(accuracy[0], 0.4, 1e-15);
         assert_near(accuracy[11], NAN, 0); /* rope, none, seed 3: not finished */
         assert_string_equal(table.cells[11 * table.num_columns + 5], "pending");
+    }
+    pes_study_close(study);
+}
+
+static void every_column_has_a_meaning(void **state)
+{
+    (void)state;
+    struct pes_study *study = opened();
+    struct pes_report_options options = options_for("columns");
+    struct pes_report report;
+    struct pes_table dictionary, table;
+    char path[512];
+    options.figures = false;
+    assert_ok(pes_report_write(study, &options, &report));
+    snprintf(path, sizeof path, "%s/tables/columns.csv", options.folder);
+    assert_ok(pes_table_read(path, study->arena, &dictionary));
+    for (size_t i = 0; i < PES_COUNT(names); i++) {
+        snprintf(path, sizeof path, "%s/tables/%s.csv", options.folder, names[i]);
+        assert_ok(pes_table_read(path, study->arena, &table));
+        for (size_t c = 0; c < table.num_columns; c++) {
+            size_t found = 0;
+            for (size_t r = 0; r < dictionary.num_rows; r++) {
+                char **row = dictionary.cells + 4 * r;
+                found += !strcmp(row[0], names[i]) && !strcmp(row[1], table.names[c]) && *row[3];
+            }
+            if (found != 1) fail_msg("%s.%s is explained %zu times", names[i], table.names[c], found);
+        }
     }
     pes_study_close(study);
 }
@@ -190,7 +219,8 @@ static void texts_cannot_break_out_of_their_files(void **state)
     assert_string_equal(figure_quote(&canvas, "it's {x}\n"), "it''s (x) ");
     struct table table;
     struct pes_text html = {0};
-    assert_ok(table_open(&table, folder, "nasty", columns, 2, &html));
+    struct tables tables = {.folder = folder, .json = true};
+    assert_ok(table_open(&table, &tables, "nasty", columns, 2, &html));
     table_text(&table, nasty);
     table_number(&table, INFINITY);
     table_text(&table, "");
@@ -267,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_read_back_as_csv_and_json),
+        cmocka_unit_test(every_column_has_a_meaning),
         cmocka_unit_test(the_page_holds_everything_and_loads_nothing),
         cmocka_unit_test(without_gnuplot_the_rest_is_complete),
         cmocka_unit_test(every_figure_is_drawn_or_says_why_not),

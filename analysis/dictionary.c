@@ -1,0 +1,179 @@
+/* dictionary.c - columns.csv: what every column of every table means.  Columns that are variables of the
+ * results file take unit and meaning from its own table; the others stand here. */
+#include "output.h"
+
+#include <string.h>
+
+struct meaning {
+    const char *table, *column, *unit, *text;
+};
+
+static const struct meaning meanings[] = {
+    {"trials", "trial", "", "number of the trial in the results file, from 0"},
+    {"trials", "key", "", "identity of the trial: hash of its configuration"},
+    {"trials", "status", "", "pending, running, done, failed or diverged"},
+    {"trials", "reason", "", "why it failed or diverged"},
+    {"trials", "steps_to_threshold", "steps",
+     "first evaluation at the threshold of test accuracy; else the last one"},
+    {"trials", "reached", "", "whether the threshold was reached; false = censored there"},
+    {"curves", "trial", "", "number of the trial"},
+    {"curves", "evaluation", "", "number of the evaluation, from 0"},
+    {"heads", "trial", "", "number of the trial"},
+    {"heads", "layer", "", "transformer block, from 0"},
+    {"heads", "head", "", "attention head, from 0"},
+    {"probes", "trial", "", "number of the trial"},
+    {"probes", "variable", "", "variable of the group probes"},
+    {"probes", "layer", "", "transformer block, from 0"},
+    {"probes", "head", "", "attention head, from 0"},
+    {"probes", "place", "", "place along the variable's last dimension"},
+    {"probes", "value", "", "its value"},
+    {"claims", "claim", "", "name of the claim in the sweep file"},
+    {"claims", "comparison", "", "what it compares"},
+    {"claims", "verdict", "", "supported, not supported, refuted or too few seeds to tell"},
+    {"claims", "rule", "", "what decided"},
+    {"claims", "test", "", "test that was made"},
+    {"claims", "exact", "", "false: Monte Carlo, p = (as extreme + 1)/(drawn + 1)"},
+    {"claims", "effect_kind", "", "difference or ratio of medians"},
+    {"claims", "bound", "", ">= or <= where censoring only bounds the effect, hidden where it hides it"},
+    {"claims", "effect", "",
+     "turned so that positive, or above 1, is what was claimed, except for ratio claims"},
+    {"claims", "low", "", "lower end of its interval"},
+    {"claims", "high", "", "upper end of its interval"},
+    {"claims", "p", "", "two-sided, not corrected"},
+    {"claims", "p_corrected", "", "by Holm's method over all claims of the sweep"},
+    {"claims", "p_smallest", "", "smallest p that these very values could have had"},
+    {"claims", "n", "", "seeds of the first side"},
+    {"claims", "n_other", "", "seeds of the other side"},
+    {"claims", "against", "", "other side of the pair that decided"},
+    {"claims", "threshold", "", "smallest effect that counts"},
+    {"claims", "alpha", "", "level of significance"},
+    {"claims", "trials", "", "trials that the comparison needs"},
+    {"claims", "missing", "", "of these unfinished, failed or without a value"},
+    {"claims", "diverged", "", "of these diverged"},
+    {"claim_values", "metric", "", "metric that a claim is about"},
+    {"claim_values", "trial", "", "number of the trial"},
+    {"claim_values", "key", "", "identity of the trial"},
+    {"claim_values", "value", "", "its value; where a threshold was never reached, the last step"},
+    {"claim_values", "reached", "", "of steps: whether the threshold was reached; false = censored"},
+    {"pairs", "claim", "", "name of the claim"},
+    {"pairs", "against", "", "other side"},
+    {"pairs", "n", "", "seeds of the first side"},
+    {"pairs", "n_other", "", "seeds of the other side"},
+    {"pairs", "direction", "", "as claimed, opposite or none"},
+    {"pairs", "bound", "", ">= or <= where censoring only bounds the effect"},
+    {"pairs", "effect", "", "as in claims"},
+    {"pairs", "low", "", "lower end of its interval"},
+    {"pairs", "high", "", "upper end of its interval"},
+    {"pairs", "p", "", "two-sided, not corrected"},
+    {"pairs", "p_smallest", "", "smallest p that these very values could have had"},
+    {"groups", "series", "", "value of the main axis"},
+    {"groups", "group", "", "values of the other axes that aren't seeds"},
+    {"groups", "metric", "", "what is described"},
+    {"groups", "n", "", "finished trials with a value"},
+    {"groups", "mean", "", "arithmetic mean"},
+    {"groups", "sd", "", "sample deviation, n - 1 in the denominator"},
+    {"groups", "t_low", "", "lower end of the mean's t interval, 95 %"},
+    {"groups", "t_high", "", "upper end of the mean's t interval, 95 %"},
+    {"groups", "bca_low", "", "lower end of the mean's BCa bootstrap interval, 95 %"},
+    {"groups", "bca_high", "", "upper end of the mean's BCa bootstrap interval, 95 %"},
+    {"groups", "median", "", "median; of steps by Kaplan and Meier"},
+    {"groups", "median_low", "", "lower end of the median's interval"},
+    {"groups", "median_high", "", "upper end of the median's interval"},
+    {"groups", "iqm", "", "interquartile mean"},
+    {"groups", "iqm_low", "", "lower end of its interval"},
+    {"groups", "iqm_high", "", "upper end of its interval"},
+    {"groups", "note", "", "what is special about the intervals"},
+    {"comparisons", "metric", "", "what is compared"},
+    {"comparisons", "group", "", "values of the other axes that aren't seeds"},
+    {"comparisons", "first", "", "series a"},
+    {"comparisons", "second", "", "series b"},
+    {"comparisons", "n", "", "values of a"},
+    {"comparisons", "n_second", "", "values of b"},
+    {"comparisons", "difference", "", "mean of a - mean of b"},
+    {"comparisons", "low", "", "lower end of its BCa interval, 95 %"},
+    {"comparisons", "high", "", "upper end of its BCa interval, 95 %"},
+    {"comparisons", "shift", "", "Hodges-Lehmann shift: median of all a - b"},
+    {"comparisons", "shift_low", "", "lower end of its exact interval, 95 %"},
+    {"comparisons", "shift_high", "", "upper end of its exact interval, 95 %"},
+    {"comparisons", "cliff", "", "Cliff's delta = rank-biserial correlation"},
+    {"comparisons", "cliff_low", "", "lower end of its interval, 95 %"},
+    {"comparisons", "cliff_high", "", "upper end of its interval, 95 %"},
+    {"comparisons", "improvement", "", "P(a > b) + P(a = b)/2"},
+    {"comparisons", "p", "", "permutation test of the difference of means, two-sided"},
+    {"comparisons", "p_smallest", "", "smallest p that these very values could have had"},
+    {"comparisons", "p_ranks", "", "Mann-Whitney test, two-sided"},
+    {"comparisons", "p_holm", "", "p corrected by Holm's method over this table"},
+    {"comparisons", "q_bh", "", "p corrected by Benjamini and Hochberg's method over this table"},
+    {"comparisons", "seeds_for_80_percent_power", "seeds",
+     "a side, to find this difference by a t test at 0.05"},
+    {"variance", "metric", "", "what varies"},
+    {"variance", "component", "", "axis or interaction of axes"},
+    {"variance", "variance", "", "its variance component"},
+    {"variance", "sd", "", "root of it"},
+    {"variance", "share", "", "of the sum of all components"},
+    {"percentiles", "series", "", "value of the main axis"},
+    {"percentiles", "group", "", "values of the other axes that aren't seeds"},
+    {"percentiles", "measure", "", "spectral measure of the folded form"},
+    {"percentiles", "k", "heads", "heads with the largest previous-token scores of a trial"},
+    {"percentiles", "n", "", "trials"},
+    {"percentiles", "median_percentile", "",
+     "median over trials of the k heads' median percentile in the measure"},
+    {"percentiles", "low", "", "lower end of its interval"},
+    {"percentiles", "high", "", "upper end of its interval"},
+    {"associations", "series", "", "value of the main axis"},
+    {"associations", "group", "", "values of the other axes that aren't seeds"},
+    {"associations", "measure", "", "spectral measure of the folded form"},
+    {"associations", "heads", "", "heads of all trials"},
+    {"associations", "trials", "", "trials"},
+    {"associations", "spearman", "", "rank correlation of the measure with the previous-token score"},
+    {"associations", "low", "",
+     "lower end of its interval, trials resampled whole; empty where heads are very many"},
+    {"associations", "high", "", "upper end of its interval"},
+    {"associations", "partial", "", "the same with the layer held fixed"},
+    {"associations", "partial_low", "", "lower end of its interval"},
+    {"associations", "partial_high", "", "upper end of its interval"},
+};
+
+static void put_row(struct table *table, const char *of, const char *column, const char *unit,
+                    const char *text)
+{
+    table_text(table, of);
+    table_text(table, column);
+    table_text(table, unit);
+    table_text(table, text);
+}
+
+static void put_variables(const struct pes_layout *layout, struct table *table, const char *of,
+                          const char *group, int rank, const enum pes_dimension *dimensions,
+                          const char *prefix)
+{
+    for (size_t i = 0; i < layout->num_fields; i++) {
+        const struct pes_variable *variable = &layout->fields[i].variable;
+        char name[160];
+        if (!tables_fits(variable, group, rank, dimensions)) continue;
+        snprintf(name, sizeof name, "%s%s", prefix, variable->name);
+        put_row(table, of, name, variable->unit, variable->help);
+    }
+}
+
+enum pes_status tables_dictionary(const struct tables *tables)
+{
+    static const char *const columns[] = {"table", "column", "unit", "meaning"};
+    static const enum pes_dimension by_head[] = {PES_DIM_LAYER, PES_DIM_HEAD}, dense[] = {PES_DIM_EVALUATION};
+    const struct pes_sweep *sweep = tables->study->sweep;
+    const struct pes_layout *layout = tables->study->layout;
+    struct table table;
+    TRY(table_open(&table, tables, "columns", columns, PES_COUNT(columns), NULL));
+    for (size_t i = 0; i < PES_COUNT(meanings); i++)
+        put_row(&table, meanings[i].table, meanings[i].column, meanings[i].unit, meanings[i].text);
+    for (size_t a = 0; a < sweep->num_axes; a++) {
+        put_row(&table, "trials", sweep->axes[a].name, "", sweep->axes[a].path);
+        put_row(&table, "claim_values", sweep->axes[a].name, "", sweep->axes[a].path);
+    }
+    put_variables(layout, &table, "trials", "trials", 0, NULL, "");
+    put_variables(layout, &table, "curves", "curves", 1, dense, "");
+    put_variables(layout, &table, "heads", "probes", 2, by_head, "");
+    put_variables(layout, &table, "heads", "spectra_folded", 2, by_head, "folded_");
+    put_variables(layout, &table, "heads", "spectra", 2, by_head, "");
+    return table_close(&table);
+}
