@@ -215,6 +215,36 @@ static enum pes_status phase_onset_lag(struct pes_study *study, size_t trial, do
     return PES_OK;
 }
 
+/* Share of the model's heads whose value isn't larger. */
+static double percentile_of(size_t n, const double *values, size_t head)
+{
+    size_t known = 0, below = 0;
+    for (size_t i = 0; i < n; i++) {
+        known += isnan(values[i]) ? 0 : 1;
+        below += values[i] <= values[head] ? 1 : 0;
+    }
+    return isnan(values[head]) ? NAN : (double)below / (double)known;
+}
+
+static enum pes_status phase_percentile_onset_lag(struct pes_study *study, size_t trial, double *value)
+{
+    const struct pes_column *steps, *curve, *behaviour;
+    size_t head;
+    TRY(pes_study_column(study, "curves", "checkpoint_step", &steps));
+    TRY(pes_study_column(study, "curves", "folded_phase_fraction", &curve));
+    TRY(pes_study_column(study, "probes", "onset_previous_token_score", &behaviour));
+    TRY(previous_token_head(study, trial, &head));
+    if (!steps || !curve || !behaviour || head == SIZE_MAX) return PES_OK;
+    size_t n = steps->field->count, heads = curve->field->count / n, taken = 0;
+    double *percentile = pes_arena_take(study->arena, n, sizeof *percentile);
+    if (!percentile) return PES_MEMORY;
+    const double *step = pes_column_of(steps, trial);
+    for (; taken < n && step[taken] >= 0; taken++)
+        percentile[taken] = percentile_of(heads, pes_column_of(curve, trial) + taken * heads, head);
+    *value = pes_probe_onset(step, percentile, taken) - pes_column_of(behaviour, trial)[head];
+    return PES_OK;
+}
+
 /* The median over heads of a checkpoint's folded rotational_fraction. */
 static double median_over_heads(size_t n, const double *values, double *scratch)
 {
@@ -315,6 +345,11 @@ const struct pes_derived pes_derived[] = {
     {"phase_onset_lag",
      "steps from the onset of previous_token_score to that of folded_phase_fraction, in that head", false,
      phase_onset_lag},
+    {"phase_percentile_onset_lag",
+     "steps from the onset of that head's previous_token_score to that of its percentile, within the model, "
+     "by "
+     "folded_phase_fraction",
+     false, phase_percentile_onset_lag},
     {"population_onset_lag",
      "steps from the onset of that head's previous_token_score to that of the median over heads of folded "
      "rotational_fraction",

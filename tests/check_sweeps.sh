@@ -20,7 +20,8 @@ for sweep in *.yaml; do
     [[ $name = *-laptop ]] || continue
     seconds=$(sed -nE 's/^  "seconds": ([0-9]+).*/\1/p' "$plan" | head -n 1)
     [ "${seconds:-9999}" -le 1800 ] || complain "$sweep takes $seconds s on two cores"
-    grep -qE '^  seed: 0\.\.([7-9]|[1-9][0-9]+)$' "$sweep" || complain "$sweep has fewer than 8 seeds"
+    range=$(sed -nE 's/^  seed: ([0-9]+)\.\.([0-9]+)$/\2 - \1 + 1/p' "$sweep")
+    [ $((range)) -ge 8 ] || complain "$sweep has fewer than 8 seeds"
     cluster=${name%-laptop}-cluster.yaml
     [ -e "$cluster" ] || { complain "$cluster is missing"; continue; }
     claims() { grep -oE '\{name: [a-z0-9-]+' "$1"; }

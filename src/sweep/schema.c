@@ -251,8 +251,8 @@ static const char frame[] =
     "   'description': 'inclusive range of integers, 0..15'},"
     "  'pairs': {'$ref': '#/$defs/axes', 'minProperties': 2},"
     "  'claim': {'type': 'object', 'additionalProperties': false, 'required': ['name', 'metric'],"
-    "   'oneOf': [{'required': ['axis', 'better'], 'not': {'required': ['ratio']}},"
-    "    {'required': ['ratio'], 'not': {'anyOf': [{'required': ['axis']}, {'required': ['better']}, {'required': ['than']}]}}],"
+    "   'oneOf': [{'required': ['axis', 'better']}, {'required': ['ratio']}, {'required': ['above']}, {'required': ['below']}],"
+    "   'anyOf': [{'required': ['axis']}, {'not': {'anyOf': [{'required': ['better']}, {'required': ['than']}]}}],"
     "   'patternProperties': {'^[^()]*[)]$': {'type': 'null'}},"
     "   'properties': {"
     "    'name': {'pattern': '^[A-Za-z0-9_.-]{1,100}$'},"
@@ -264,7 +264,9 @@ static const char frame[] =
     "    'test': {'enum': ['permutation', 'mann_whitney', 'sign_flip', 'log_rank']},"
     "    'ratio': {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': {'$ref': '#/$defs/point'},"
     "     'description': 'two selections of trials'},"
-    "    'where': {'$ref': '#/$defs/point', 'description': 'restricts both sides'},"
+    "    'above': {'type': 'number', 'description': 'number that the metric is above'},"
+    "    'below': {'type': 'number', 'description': 'number that the metric is below'},"
+    "    'where': {'$ref': '#/$defs/point', 'description': 'restricts the trials of all sides'},"
     "    'threshold': {'type': 'number', 'minimum': 0, 'description': 'smallest effect that counts'},"
     "    'alpha': {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 0.5, 'description': 'default 0.05'}}}}}";
 /* clang-format on */

@@ -29,7 +29,7 @@ for tag, pattern, first in [
 # Faults of name, type, range or place, by the names of the files.
 MUST_REFUSE = re.compile(
     r"axis-(block-key-unknown|block-unknown|is-map|measure|null-element|quoted-number|store)|block-is-list|bool-.*|"
-    r"claim-(alpha|bad-metric|both|name-space|no-comparison|no-metric|ratio-three|ratio-better|test|unknown-key)|"
+    r"claim-(alpha|bad-metric|both|bound-better|bound-text|name-space|no-comparison|no-metric|ratio-three|ratio-better|test|unknown-key)|"
     r"claims-map|name-(empty|slash)|zip-single|.*unknown.*|.*out-of-range"
 )
 

@@ -52,6 +52,10 @@ static enum pes_outcome fill_metrics(const struct pes_sweep *sweep, size_t trial
                             o == 7 ? 2 : 0.1 * (double)o);
             for (size_t c = 0; c < 4; c++)
                 pes_row_put(row, "curves", "folded_rotational_fraction", (size_t[]){c, l, h}, c ? 0.4 : 0.6);
+            /* Head (1, 0) is the lowest of four at step 0, the highest after. */
+            for (size_t c = 0; c < 4; c++)
+                pes_row_put(row, "curves", "folded_phase_fraction", (size_t[]){c, l, h},
+                            l == 1 && h == 0 ? (c ? 0.56 : 0.5) : 0.51);
             for (size_t h_from = 0; l && h_from < 2; h_from++)
                 pes_row_put(row, "spectra_folded", "k_composition", (size_t[]){l, h, 0, h_from},
                             h_from ? 0.3 : 0.45);
@@ -101,6 +105,7 @@ static void metrics_are_read_off_variables_curves_and_derived_numbers(void **sta
     assert_near(metric(study, "final.previous_kernel_margin", 0, &reached), 1.2, 1e-7); /* 2 - 0.8 */
     assert_near(metric(study, "final.phase_zeroing_previous", 0, &reached), 0.7, 1e-7);
     assert_near(metric(study, "final.phase_zeroing_margin", 0, &reached), 0.6, 1e-7);
+    assert_near(metric(study, "final.phase_percentile_onset_lag", 0, &reached), -250, 1e-4);
     assert_near(metric(study, "final.population_onset_lag", 0, &reached), -250, 1e-4); /* 150 - 400 */
     assert_near(metric(study, "final.induction_composition_margin", 0, &reached), 0.15, 1e-7);
     assert_near(metric(study, "steps_to(test_accuracy, 0.4)", 0, &reached), 400, 0);
