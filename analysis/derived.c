@@ -302,15 +302,32 @@ static enum pes_status induction_composition_margin(struct pes_study *study, siz
     return PES_OK;
 }
 
-static enum pes_status symmetrisation_ratio(struct pes_study *study, size_t trial, double *value)
+/* Loss gained by keeping the symmetric (antisymmetric) parts alone, summed over heads; NaN if not measured.
+ */
+static enum pes_status symmetrisation_sums(struct pes_study *study, size_t trial, double sum[2])
 {
     const struct pes_column *changes;
     TRY(pes_study_column(study, "probes", "symmetrisation_loss_change", &changes));
     const double *change = pes_column_of(changes, trial);
-    double sum[2] = {0, 0};
+    sum[0] = sum[1] = change ? 0 : NAN;
     for (size_t i = 0; change && i < changes->field->count; i++)
         if (!isnan(change[i])) sum[i % 2] += change[i];
+    return PES_OK;
+}
+
+static enum pes_status symmetrisation_ratio(struct pes_study *study, size_t trial, double *value)
+{
+    double sum[2];
+    TRY(symmetrisation_sums(study, trial, sum));
     if (sum[0] >= 0.01) *value = sum[1] / sum[0]; /* below it is a ratio to noise */
+    return PES_OK;
+}
+
+static enum pes_status symmetrisation_excess(struct pes_study *study, size_t trial, double *value)
+{
+    double sum[2];
+    TRY(symmetrisation_sums(study, trial, sum));
+    *value = sum[1] - sum[0];
     return PES_OK;
 }
 
@@ -364,5 +381,10 @@ const struct pes_derived pes_derived[] = {
      "both "
      "summed over heads; only where the latter is at least 0.01 nat",
      false, symmetrisation_ratio},
+    {"symmetrisation_excess",
+     "loss gained by keeping only the antisymmetric parts less that by keeping only the symmetric parts, "
+     "both "
+     "summed over heads",
+     false, symmetrisation_excess},
     {.name = NULL},
 };

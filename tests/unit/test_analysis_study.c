@@ -93,6 +93,7 @@ static void metrics_are_read_off_variables_curves_and_derived_numbers(void **sta
     assert_near(metric(study, "final.contraction_change", 0, &reached), -0.3, 1e-7);
     assert_near(metric(study, "final.rotational_percentile", 0, &reached), 0.75, 1e-15);
     assert_near(metric(study, "final.symmetrisation_ratio", 0, &reached), 6.7, 1e-6);
+    assert_near(metric(study, "final.symmetrisation_excess", 2, &reached), 4 * (0.067 - 0.001), 1e-6);
     assert_near(metric(study, "final.symmetrisation_ratio", 2, &reached), NAN,
                 0); /* too little to divide by */
     assert_near(metric(study, "final.phase_onset_lag", 0, &reached), 300, 1e-12);
