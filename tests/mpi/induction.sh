@@ -5,6 +5,12 @@ sweep=$(dirname "$0")/../../sweeps/induction.yaml
 
 (patience="timeout 540" && on 2 "$PESWEEP" run "$sweep" -o induction.h5) > out 2>&1 || { fail "the sweep:"; tail -n 30 out; }
 expect 0 "$PESWEEP" verify induction.h5
+for python in /usr/bin/python3 python3; do
+    $python -c 'import h5py, numpy' 2> /dev/null || continue
+    $python "$(dirname "$0")/../python/check_phase.py" induction.h5 > out 2>&1 || fail "without the phase:"
+    cat out
+    break
+done
 expect 0 "$PESWEEP" export induction.h5 --curves -o curves.csv
 awk -F, '
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }

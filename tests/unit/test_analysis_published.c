@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "pesweep/spectrum.h"
+
 static struct pes_arena *arena;
 static const char *folder;
 static const struct pes_resampling resampling = {0, 10000, 0.95, false};
@@ -55,6 +57,60 @@ static double percentile(const struct pes_table *heads, const char *model, const
         }
     assert_ok(pes_stat_top_percentiles(n, value, previous, k, top));
     return pes_stat_median(k, top);
+}
+
+/* Smallest, mean and largest of a column, without its empty cells. */
+struct range {
+    double low, mean, high;
+};
+
+static struct range range_of(const struct pes_table *table, const char *name)
+{
+    const double *values = numbers(table, name);
+    struct range range = {INFINITY, 0, -INFINITY};
+    size_t n = 0;
+    for (size_t r = 0; r < table->num_rows; r++) {
+        if (isnan(values[r])) continue;
+        range.low = fmin(range.low, values[r]);
+        range.high = fmax(range.high, values[r]);
+        range.mean += values[r];
+        n++;
+    }
+    assert_int_equal(n, 144); /* GPT-2's heads alone */
+    range.mean /= (double)n;
+    return range;
+}
+
+/* The nulls of 144 heads of 64 rows in 768 dimensions, centred, each with its own singular values, which the
+ * table doesn't have: equal ones are the upper end, decaying ones lie within. */
+static void null_columns_are_those_of_matched_draws(void **state)
+{
+    (void)state;
+    struct pes_table heads = table_of("heads.csv");
+    struct range rotational = range_of(&heads, "D_head_null_mean"),
+                 directional = range_of(&heads, "dir_frac_null_mean"),
+                 rotational_spread = range_of(&heads, "D_head_null_std"),
+                 directional_spread = range_of(&heads, "dir_frac_null_std");
+    enum { ROWS = 64, DRAWS = 300 };
+    double sigma[ROWS];
+    for (int decaying = 0; decaying < 2; decaying++) {
+        for (int i = 0; i < ROWS; i++)
+            sigma[i] = decaying ? exp(-i / 20.0) : 1;
+        struct pes_rng rng = {11, PES_RNG_TEST, (uint32_t)decaying};
+        struct pes_null null;
+        assert_ok(pes_spectrum_null_matched(ROWS, sigma, 767, DRAWS, &rng, arena, &null));
+        double mean = null.mean[PES_RATIO_rotational_fraction],
+               spread = null.deviation[PES_RATIO_rotational_fraction];
+        double way = null.mean[PES_RATIO_directional_fraction],
+               way_spread = null.deviation[PES_RATIO_directional_fraction];
+        if (!decaying)
+            assert_true(fabs(mean - rotational.high) < 0.002);
+        else
+            assert_true(mean > rotational.low && mean < rotational.high - 0.005);
+        assert_true(spread > rotational_spread.low && spread < rotational_spread.high);
+        assert_true(fabs(way - directional.mean) < 2e-4);
+        assert_true(way_spread > directional_spread.low && way_spread < directional_spread.high);
+    }
 }
 
 static void previous_token_heads_separate_the_schemes(void **state)
@@ -160,6 +216,7 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(null_columns_are_those_of_matched_draws, setup, teardown),
         cmocka_unit_test_setup_teardown(previous_token_heads_separate_the_schemes, setup, teardown),
         cmocka_unit_test_setup_teardown(formation_steps_follow_from_the_curves, setup, teardown),
         cmocka_unit_test_setup_teardown(constraints_delay_formation_by_what_was_published, setup, teardown),
