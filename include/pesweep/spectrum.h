@@ -209,4 +209,9 @@ enum pes_status pes_spectrum_run_phase(const struct pes_measurement *m, const st
 enum pes_status pes_spectrum_run_composition(const struct pes_measurement *m,
                                              const struct pes_head_source *source);
 
+/* Each head's rank in its model, <name>_percentile = heads with a value <= its own / heads with a value, from
+ * what stands under spectra/ and spectra_folded/ of a whole model's row.  The families call it themselves;
+ * who puts a row together from parts calls it at the end. */
+void pes_spectrum_rank_heads(const struct pes_row *row, int num_layers, int num_heads);
+
 #endif

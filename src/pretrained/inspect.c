@@ -393,6 +393,7 @@ enum pes_status pes_inspect_run(const struct pes_pretrained *model, const struct
     }
     status = pes_comm_worst(status);
     if (status == PES_OK) status = gather(&share, rows, row);
+    if (status == PES_OK && share.rank == 0) pes_spectrum_rank_heads(row, model->about.L, model->about.H);
     pes_free(rows);
     pes_arena_destroy(arena);
     return status;

@@ -154,12 +154,7 @@ enum pes_status pes_spectrum_run_content(const struct pes_measurement *m,
                                  nulls));
             pes_arena_rewind(m->arena, mark);
         }
-    for (int folded = 0; folded < 2 && m->final; folded++) {
-#define X(ratio, unit, meaning)                                                                              \
-    pes_head_put_percentile(m, folded, #ratio, #ratio "_percentile", source->L, source->H);
-        PES_CONTENT_RATIOS(X)
-#undef X
-    }
+    if (m->final) pes_spectrum_rank_heads(m->row, source->L, source->H);
     for (int folded = 0; folded < 2 && nulls; folded++) {
         TRY(pes_head_poll(m));
         TRY(measure_gaussian(m, source, folded, nulls));

@@ -27,22 +27,32 @@ void pes_head_put_block(const struct pes_head_place *place, const char *name, in
                       block);
 }
 
-void pes_head_put_percentile(const struct pes_measurement *m, bool folded, const char *name,
-                             const char *percentile, int num_layers, int num_heads)
+static void rank_heads(const struct pes_row *row, const char *group, const char *name, const char *percentile,
+                       size_t L, size_t H)
 {
-    const char *group = folded ? "spectra_folded" : "spectra";
-    size_t H = (size_t)num_heads, n = (size_t)num_layers * H;
-    CHECK(m->final);
-    for (size_t i = 0; i < n; i++) {
-        double own = pes_row_get(m->row, group, name, (size_t[]){i / H, i % H});
+    if (!pes_layout_find(row->layout, group, percentile)) return;
+    for (size_t i = 0; i < L * H; i++) {
+        double own = pes_row_get(row, group, name, (size_t[]){i / H, i % H});
         size_t valid = 0, below = 0;
-        for (size_t j = 0; !isnan(own) && j < n; j++) {
-            double other = pes_row_get(m->row, group, name, (size_t[]){j / H, j % H});
+        for (size_t j = 0; !isnan(own) && j < L * H; j++) {
+            double other = pes_row_get(row, group, name, (size_t[]){j / H, j % H});
             if (!isnan(other)) valid++;
             if (other <= own) below++;
         }
-        pes_row_put(m->row, group, percentile, (size_t[]){i / H, i % H},
+        pes_row_put(row, group, percentile, (size_t[]){i / H, i % H},
                     valid ? (double)below / (double)valid : NAN);
+    }
+}
+
+void pes_spectrum_rank_heads(const struct pes_row *row, int num_layers, int num_heads)
+{
+    static const char *const groups[] = {"spectra", "spectra_folded"};
+    for (size_t g = 0; g < PES_COUNT(groups); g++) {
+#define X(ratio, unit, meaning)                                                                              \
+    rank_heads(row, groups[g], #ratio, #ratio "_percentile", (size_t)num_layers, (size_t)num_heads);
+        PES_CONTENT_RATIOS(X)
+        X(phase_fraction, , )
+#undef X
     }
 }
 

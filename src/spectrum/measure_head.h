@@ -30,11 +30,7 @@ void pes_head_put(const struct pes_head_place *place, const char *name, double v
 void pes_head_put_block(const struct pes_head_place *place, const char *name, int inner, const size_t *extent,
                         const double *block);
 
-/* Each head's rank in its model: <name>_percentile = heads with a value <= its own / heads with a value, from
- * what stands in the row under spectra/ or spectra_folded/.  At the end only. */
 #define PES_PERCENTILE(name) "share of the model's heads with a " name " up to this head's"
-void pes_head_put_percentile(const struct pes_measurement *m, bool folded, const char *name,
-                             const char *percentile, int num_layers, int num_heads);
 
 /* PES_STOPPED if the run is to end. */
 enum pes_status pes_head_poll(const struct pes_measurement *m);

@@ -88,9 +88,7 @@ enum pes_status pes_spectrum_run_phase(const struct pes_measurement *m, const st
                 TRY(measure_head(&(struct pes_head_place){m, (size_t)layer, (size_t)h, folded}, &head));
             pes_arena_rewind(m->arena, mark);
         }
-    for (int folded = 0; folded < 2 && m->final; folded++)
-        pes_head_put_percentile(m, folded, "phase_fraction", "phase_fraction_percentile", source->L,
-                                source->H);
+    if (m->final) pes_spectrum_rank_heads(m->row, source->L, source->H);
     return PES_OK;
 }
 
