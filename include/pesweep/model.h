@@ -32,6 +32,11 @@ struct pes_model_config {
     bool final_norm, mla;
     int d_latent, d_rope; /* mla */
     bool latent_norm;     /* mla: RMSNorm on both latents (eps 1e-6) */
+    struct pes_published_latent {
+        bool rotation;  /* the tables of cos and sin are cut so that they don't rotate */
+        bool query;     /* one rotary query for all heads */
+        bool positions; /* a learned vector per position is added to the embedding, from 0 on */
+    } published;        /* mla as in the public code beside arXiv 2505.13027 */
     const struct pes_position *position;
     uint64_t pe_heads, pe_layers;
     const struct pes_symmetry *symmetry, *value_symmetry; /* of W_q^T W_k and of W_o W_v */
@@ -68,7 +73,10 @@ void pes_model_init(const struct pes_model *model, uint64_t seed, real *paramete
  * x_i^T W_k^T R W_q x_j takes the place of the transposed form, so that a symmetric model stays as it is. */
 enum pes_part { PES_PART_SYMMETRIC, PES_PART_ANTISYMMETRIC };
 struct pes_intervention {
-    const uint64_t *ablate;       /* [L] value vectors (bias included) are 0; the output bias stays */
+    const uint64_t *ablate; /* [L] value vectors (bias included) are 0; the output bias stays */
+    /* [L] mla: columns h D .. (h + 1) D - 1 of both latents, as far as they exist, are 0 for the queries,
+     * keys and values of all heads, rotary ones apart; what the public code calls the ablation of head h */
+    const uint64_t *latent;
     const uint64_t *phase_zeroed; /* [L] every frequency keeps its cos(w_t D) term only */
     uint64_t frequencies;         /* which frequencies phase_zeroed means; 0 = all */
     const uint64_t *symmetrised;  /* [L] M is replaced by one part; biases stay */

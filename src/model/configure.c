@@ -71,6 +71,13 @@ static enum pes_status check_latent(const struct pes_model_config *config)
                    : "attention mla has a rotary part only with pe rope: with pe %s d_rope must be 0, "
                      "not %d",
             config->position->name, config->d_rope);
+    const struct pes_published_latent *published = &config->published;
+    if (!rotary && (published->rotation || published->query || published->positions))
+        return pes_fail(PES_INPUT, "%s is about the rotary part of attention mla, which pe %s doesn't have",
+                        published->rotation ? "published_rotation"
+                        : published->query  ? "published_query"
+                                            : "published_positions",
+                        config->position->name);
     if (config->symmetry != &pes_symmetry_none || config->penalty->head)
         return pes_fail(PES_INPUT,
                         "symmetry %s and penalty %s have no meaning with attention mla, whose queries and "
@@ -168,6 +175,11 @@ enum pes_status pes_model_configure(const struct pes_config *config, const struc
         model->d_latent = integer(config, "model.d_latent");
         model->d_rope = integer(config, "model.d_rope");
         model->latent_norm = pes_config_bool(config, "model.latent_norm");
+        model->published = (struct pes_published_latent){
+            .rotation = pes_config_bool(config, "model.published_rotation"),
+            .query = pes_config_bool(config, "model.published_query"),
+            .positions = pes_config_bool(config, "model.published_positions"),
+        };
     }
     if (model->penalty->head) model->penalty_weight = pes_config_real(config, "model.penalty.weight");
     if (model->init == PES_INIT_NORMAL) {

@@ -90,7 +90,8 @@ static enum pes_status add_latent_attention(const struct pes_model_config *confi
     TRY(add(table, layer, "attn.w_uk", weight, latent, H * D, latent, &at->w_uk));
     TRY(add(table, layer, "attn.w_uv", weight, latent, H * D, latent, &at->w_uv));
     if (rope) {
-        TRY(add(table, layer, "attn.w_qr", weight, latent, H * rope, latent, &at->w_qr));
+        size_t queries = config->published.query ? 1 : H;
+        TRY(add(table, layer, "attn.w_qr", weight, latent, queries * rope, latent, &at->w_qr));
         TRY(add(table, layer, "attn.w_kr", weight, C, rope, C, &at->w_kr));
     }
     if (config->latent_norm) {
@@ -146,6 +147,10 @@ static enum pes_status add_all(struct pes_model *model)
     struct pes_model_places *at = model->places;
     size_t C = (size_t)config->shape.C, place[2];
     TRY(add(table, -1, "embed.tokens", PES_TENSOR_EMBEDDING, C, (size_t)config->shape.V, C, &at->tokens));
+    at->positions = PES_NO_TENSOR;
+    if (config->published.positions)
+        TRY(add(table, -1, "embed.positions", PES_TENSOR_TABLE, C, (size_t)config->shape.T, C,
+                &at->positions));
     struct pes_position_site site = pes_model_site(config);
     if (config->position->declare) TRY(config->position->declare(&site, table));
     for (int layer = 0; layer < config->shape.L; layer++)

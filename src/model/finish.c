@@ -64,7 +64,8 @@ static void add_latent_stages(const struct pes_workspace *workspace, real *gradi
     for (size_t h = 0; h < H; h++) {
         const real *q = layer->dup_q + h * (D + rope) * latent, *k = layer->dup_kv + h * (D + rope) * in;
         add(gradient + at->w_uq + h * D * latent, q, D * latent);
-        if (rope) add(gradient + at->w_qr + h * rope * latent, q + D * latent, rope * latent);
+        size_t rotary = config->published.query ? 0 : h * rope * latent;
+        if (rope) add(gradient + at->w_qr + rotary, q + D * latent, rope * latent);
         for (size_t r = 0; r < D; r++)
             add(gradient + at->w_uk + (h * D + r) * latent, k + r * in, latent);
     }
@@ -79,7 +80,11 @@ static void add_position(const struct pes_workspace *workspace, const struct pes
     const struct pes_position *position = config->position;
     struct pes_position_site site = pes_model_site(config);
     int T = config->shape.T, H = config->shape.H;
-    if (workspace->dposition) position->embed_backward(&site, parameters, T, workspace->dposition);
+    if (workspace->dposition && position->embed_backward)
+        position->embed_backward(&site, parameters, T, workspace->dposition);
+    if (config->published.positions)
+        add(parameters->gradient + workspace->model->places->positions, workspace->dposition,
+            (size_t)T * (size_t)config->shape.C);
     for (int layer = 0; workspace->dbias && layer < config->shape.L; layer++)
         for (int head = 0; head < H; head++) {
             const real *dbias = workspace->dbias + (size_t)(layer * H + head) * workspace->bias_stride;

@@ -104,7 +104,7 @@ static void fill_latent(const struct pes_model *model, const real *values, int l
     const struct pes_layer_places *at = &model->places->layers[layer];
     size_t C = (size_t)config->shape.C, D = (size_t)config->shape.D, latent = (size_t)config->d_latent;
     size_t rope = (size_t)config->d_rope, row = (size_t)head * D * latent,
-           rotary_row = (size_t)head * rope * latent;
+           rotary_row = config->published.query ? 0 : (size_t)head * rope * latent;
     const real *gain_q = config->latent_norm ? values + at->q_norm : NULL;
     const real *gain_kv = config->latent_norm ? values + at->kv_norm : NULL;
     out->wq = compose(arena, values + at->w_uq + row, gain_q, values + at->w_dq, D, latent, C);

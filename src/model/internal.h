@@ -18,7 +18,7 @@ struct pes_layer_places {
     size_t w_dq, w_dkv, w_uq, w_uk, w_uv, w_qr, w_kr, q_norm, kv_norm; /* mla */
 };
 struct pes_model_places {
-    size_t tokens, norm_f, norm_f_bias, head, head_bias;
+    size_t tokens, positions, norm_f, norm_f_bias, head, head_bias;
     struct pes_layer_places layers[PES_MAX_LAYERS];
 };
 
@@ -83,7 +83,8 @@ struct pes_workspace {
 
     /* Heads by what is done to them, per layer; all zero without an intervention. */
     uint64_t ablate[PES_MAX_LAYERS], zeroed[PES_MAX_LAYERS], symmetrised[PES_MAX_LAYERS];
-    uint64_t frequencies; /* that lose their phase; all of them if drops_phase or 0 */
+    uint64_t latent[PES_MAX_LAYERS]; /* columns of the latents, by the head of the same number */
+    uint64_t frequencies;            /* that lose their phase; all of them if drops_phase or 0 */
     bool intervenes;
     double part_sign;                      /* +1 symmetric, -1 antisymmetric part */
     struct pes_expansion expansions[2][2]; /* [zeroed][symmetrised] */
@@ -121,6 +122,9 @@ static inline bool pes_output_follows(const struct pes_model_config *config)
 }
 /* Whether the scheme acts on a head. */
 bool pes_model_acts(const struct pes_model_config *config, int layer, int head);
+
+/* From tables [T][pairs][2] of {cos, sin} to those that the public code reads in their place. */
+void pes_published_rotation(real *table, int T, int pairs);
 
 /* First-stage rows of a layer from the parameters: w [stage_columns, C], b [stage_columns] if biased. */
 void pes_prepare_stage(const struct pes_model *model, const struct pes_parameters *parameters, int layer,

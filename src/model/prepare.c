@@ -45,7 +45,8 @@ static void prepare_second_stage(const struct pes_model *model, const real *valu
     for (size_t h = 0; h < H; h++) {
         real *q = up_q + h * (D + rope) * latent, *k = up_kv + h * (D + rope) * in;
         memcpy(q, values + at->w_uq + h * D * latent, D * latent * sizeof *q);
-        if (rope) memcpy(q + D * latent, values + at->w_qr + h * rope * latent, rope * latent * sizeof *q);
+        size_t rotary = config->published.query ? 0 : h * rope * latent;
+        if (rope) memcpy(q + D * latent, values + at->w_qr + rotary, rope * latent * sizeof *q);
         for (size_t r = 0; r < D; r++)
             memcpy(k + r * in, values + at->w_uk + (h * D + r) * latent, latent * sizeof *k);
         for (size_t r = 0; r < rope; r++)
@@ -73,6 +74,23 @@ static void prepare_output(const struct pes_workspace *workspace, const struct p
     if (workspace->training) pes_transpose(layer->wo, columns, layer->wo_t, C, columns, C);
 }
 
+/* Zeroes the columns of the second stage that read the latents' columns of the given heads' numbers. */
+static void drop_latent_columns(const struct pes_model_config *config, uint64_t heads, real *up_q,
+                                real *up_kv)
+{
+    size_t H = (size_t)config->shape.H, D = (size_t)config->shape.D, latent = (size_t)config->d_latent;
+    size_t rope = (size_t)config->d_rope, in = latent + rope, W = D + rope;
+    for (size_t column = 0; column < PES_MIN(latent, H * D); column++) {
+        if (!pes_has(heads, (int)(column / D))) continue;
+        for (size_t r = 0; r < H * D; r++) {
+            size_t row = r / D * W + r % D;
+            up_q[row * latent + column] = 0;
+            up_kv[row * in + column] = 0;
+            up_kv[(H * W + r) * in + column] = 0;
+        }
+    }
+}
+
 static void prepare_layer(const struct pes_workspace *workspace, const struct pes_parameters *parameters,
                           int index)
 {
@@ -86,6 +104,8 @@ static void prepare_layer(const struct pes_workspace *workspace, const struct pe
     if (model->config.mla) {
         size_t q = sizes->q_columns, kv = sizes->k_columns + sizes->v_columns;
         prepare_second_stage(model, parameters->values, index, layer->up_q, layer->up_kv);
+        if (workspace->latent[index])
+            drop_latent_columns(&model->config, workspace->latent[index], layer->up_q, layer->up_kv);
         pes_transpose(layer->up_qt, q, layer->up_q, sizes->stage_q, q, sizes->stage_q);
         pes_transpose(layer->up_kvt, kv, layer->up_kv, sizes->stage_kv, kv, sizes->stage_kv);
     }
@@ -97,13 +117,28 @@ static void prepare_layer(const struct pes_workspace *workspace, const struct pe
 
 /* --- positions ---------------------------------------------------------------------------------------- */
 
+static void prepare_embedding(const struct pes_workspace *workspace, const struct pes_position_site *site,
+                              const struct pes_parameters *parameters)
+{
+    const struct pes_model_config *config = &workspace->model->config;
+    size_t count = (size_t)config->shape.T * (size_t)config->shape.C;
+    if (config->position->embed_forward)
+        config->position->embed_forward(site, parameters, config->shape.T, workspace->position);
+    else
+        memset(workspace->position, 0, count * sizeof *workspace->position);
+    if (!config->published.positions) return;
+    const real *positions = parameters->values + workspace->model->places->positions;
+    for (size_t i = 0; i < count; i++)
+        workspace->position[i] += positions[i];
+}
+
 static void prepare_position(const struct pes_workspace *workspace, const struct pes_parameters *parameters)
 {
     const struct pes_model_config *config = &workspace->model->config;
     const struct pes_position *position = config->position;
     struct pes_position_site site = pes_model_site(config);
     int T = config->shape.T, H = config->shape.H;
-    if (workspace->position) position->embed_forward(&site, parameters, T, workspace->position);
+    if (workspace->position) prepare_embedding(workspace, &site, parameters);
     for (int layer = 0; workspace->bias && layer < config->shape.L; layer++)
         for (int head = 0; head < H; head++) {
             real *bias = workspace->bias + (size_t)(layer * H + head) * workspace->bias_stride;
@@ -150,11 +185,13 @@ static void prepare_intervention(struct pes_workspace *workspace, const struct p
     const struct pes_model_config *config = &workspace->model->config;
     int L = config->shape.L;
     if (!intervention) intervention = &none;
-    bool ablates = false, zeroes = false, symmetrises = false;
+    bool ablates = false, zeroes = false, symmetrises = false, drops = false;
     copy_sets(workspace->ablate, intervention->ablate, L, &ablates);
+    copy_sets(workspace->latent, intervention->latent, L, &drops);
     copy_sets(workspace->zeroed, intervention->phase_zeroed, L, &zeroes);
     copy_sets(workspace->symmetrised, intervention->symmetrised, L, &symmetrises);
-    workspace->intervenes = ablates || zeroes || symmetrises;
+    workspace->intervenes = ablates || zeroes || symmetrises || drops;
+    CHECK(!drops || config->mla);
     CHECK(!workspace->training || !workspace->intervenes);
     workspace->frequencies = intervention->frequencies;
     workspace->part_sign = intervention->part == PES_PART_SYMMETRIC ? 1 : -1;
@@ -197,11 +234,11 @@ void pes_model_prepare(const struct pes_model *model, struct pes_workspace *work
     CHECK(workspace->model == model);
     struct pes_parameters values = parameters_of(model, parameters);
     workspace->parameters = parameters;
+    prepare_intervention(workspace, intervention);
     for (int layer = 0; layer < model->config.shape.L; layer++)
         prepare_layer(workspace, &values, layer);
     size_t C = (size_t)model->config.shape.C, classes = (size_t)model->config.shape.classes;
     pes_transpose(workspace->head_t, classes, parameters + model->places->head, C, classes, C);
     prepare_position(workspace, &values);
-    prepare_intervention(workspace, intervention);
     if (workspace->training) zero_gradients(workspace);
 }

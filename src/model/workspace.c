@@ -181,7 +181,8 @@ static void carve_position(struct carver *carver, const struct plan *plan, struc
     const struct pes_position *position = plan->config->position;
     const struct pes_sizes *sizes = &plan->sizes;
     size_t T = plan->T;
-    if (position->embed_forward) workspace->position = carve_reals(carver, T * plan->C);
+    if (position->embed_forward || plan->config->published.positions)
+        workspace->position = carve_reals(carver, T * plan->C);
     if (position->bias_forward) {
         size_t count = position->bias_dense ? T * T : 2 * T - 1;
         workspace->bias_stride = count + 2 * PES_BIAS_MARGIN;
@@ -232,7 +233,8 @@ static void carve_backward(struct carver *carver, const struct plan *plan, struc
     workspace->dlatent = carve_reals(carver, config->mla ? plan->N * sizes->stage_columns : 0);
     workspace->dx0 = carve_reals(carver, config->kv_source == PES_KV_EMBEDDING ? stream : 0);
     workspace->dpooled = carve_reals(carver, plan->B * plan->C);
-    if (config->position->embed_backward) workspace->dposition = carve_reals(carver, plan->T * plan->C);
+    if (config->position->embed_backward || config->published.positions)
+        workspace->dposition = carve_reals(carver, plan->T * plan->C);
 }
 
 static void carve_evaluation(struct carver *carver, const struct plan *plan, struct pes_workspace *workspace)
@@ -295,6 +297,10 @@ enum pes_status pes_workspace_create(const struct pes_model *model, int B, bool 
         struct pes_position_site site = pes_model_site(config);
         config->position->rotation(&site, config->shape.T, plan.sizes.pairs, created->rotation_q,
                                    created->rotation_k, NULL);
+        if (config->published.rotation) {
+            pes_published_rotation(created->rotation_q, config->shape.T, plan.sizes.pairs);
+            pes_published_rotation(created->rotation_k, config->shape.T, plan.sizes.pairs);
+        }
     }
     *workspace = created;
     return PES_OK;

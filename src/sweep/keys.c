@@ -80,6 +80,12 @@ static const struct pes_key mla_keys[] = {
     INT_KEY("model.d_latent", 1, 16384, "32", "", "width of the latent that keys and values are made from"),
     INT_KEY("model.d_rope", 0, 1024, "16", "", "width of the decoupled rotary part of each head"),
     BOOL_KEY("model.latent_norm", "false", "an RMSNorm on each latent, as in the released models"),
+    BOOL_KEY("model.published_rotation", "false",
+             "read the table of sines and cosines as the published code does, which makes it no rotation"),
+    BOOL_KEY("model.published_query", "false",
+             "one rotary query for all heads, as the published code has it"),
+    BOOL_KEY("model.published_positions", "false",
+             "also add a learned vector per position, starting at 0, as the published code does"),
     END,
 };
 static const struct pes_key penalty_keys[] = {

@@ -90,6 +90,12 @@ static void latent_attention(void **state)
     check("attention=mla pe=rope d_rope=6 rotary_fraction=0.7 phase=zeroed latent_norm=true", false, false);
     check("attention=mla pe=alibi d_latent=3 latent_norm=true dropout=0.2", false, false);
     check("attention=mla pe=shaw d_latent=12", false, false);
+    check("attention=mla pe=rope d_rope=4 published_rotation=true", false, false);
+    check("attention=mla pe=rope d_rope=6 published_query=true latent_norm=true", false, true);
+    check("attention=mla pe=rope d_rope=2 published_positions=true causal=true", true, false);
+    check("attention=mla pe=rope d_rope=6 published_rotation=true published_query=true "
+          "published_positions=true rope_add_sinusoid=true dropout=0.2",
+          false, false);
 }
 
 static void parts_of_the_published_architecture(void **state)
