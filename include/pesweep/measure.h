@@ -43,6 +43,8 @@ struct pes_measure {
     X(kernel)                                                                                                \
     X(attention)                                                                                             \
     X(ablation)                                                                                              \
+    X(ablation_groups)                                                                                       \
+    X(published_ablation)                                                                                    \
     X(phase_zeroing)                                                                                         \
     X(symmetrisation)                                                                                        \
     X(onset)
@@ -68,6 +70,11 @@ struct pes_deposit {
 };
 struct pes_deposit pes_probe_deposit(const double *drops, const double *errors, size_t num_heads,
                                      uint64_t rotated);
+
+/* Lists of heads as measure.ablate_lists has them: "0.1 0.3, 1.0" is {heads 1 and 3 of layer 0}, {head 0 of
+ * layer 1}.  *num_lists of them; bit h of sets[list * L + l] stands for head h of layer l.  sets may be NULL:
+ * counted and checked only.  PES_INPUT in words: no number, a head twice, a layer or head beyond L, H. */
+enum pes_status pes_probe_read_lists(const char *text, int L, int H, size_t *num_lists, uint64_t *sets);
 
 /* First step, interpolated, after which the curve stays on the final side of start + (final - start)/2, where
  * final is the mean of the last three values; NaN if |final - start| < 0.1, for fewer than four values or

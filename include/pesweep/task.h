@@ -107,6 +107,12 @@ enum pes_status pes_data_train_batch(struct pes_data *data, int64_t step, int B,
 enum pes_status pes_data_test_batch(struct pes_data *data, int64_t first, int B, struct pes_arena *arena,
                                     struct pes_batch *batch);
 
+/* All samples of a finite data set in one order, the test set first: sequences [first, first + B) of them. Of
+ * an endless one the test set alone. */
+int64_t pes_data_num_samples(const struct pes_data *data);
+enum pes_status pes_data_sample_batch(struct pes_data *data, int64_t first, int B, struct pes_arena *arena,
+                                      struct pes_batch *batch);
+
 /* Bytes that an opened data set holds, mapped files left out. */
 enum pes_status pes_data_bytes(const struct pes_config *config, size_t *bytes);
 

@@ -30,7 +30,9 @@ size_t pes_type_bytes(enum pes_type type);
     X(LAYER_FROM, "layer_from", "earlier block, whose output is read")                                       \
     X(HEAD_FROM, "head_from", "head of the earlier block")                                                   \
     X(PARAMETER, "parameter", "place in the flat parameter vector")                                          \
-    X(PART, "part", "symmetric and antisymmetric part")
+    X(PART, "part", "symmetric and antisymmetric part")                                                      \
+    X(OTHER_HEAD, "other_head", "second head of a pair in the same block, from 0")                           \
+    X(LIST, "list", "list of heads of measure.ablate_lists, from 0")
 
 enum pes_dimension {
 #define X(symbol, name, meaning) PES_DIM_##symbol,

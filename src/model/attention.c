@@ -220,7 +220,7 @@ static void head_forward(const struct site *site, const struct pes_pass *pass,
             memset(o + (size_t)i * ld, 0, (size_t)workspace->sizes.Dv * sizeof *o);
         return;
     }
-    if (pes_keeps_heads(pass, site->layer) && !is_zeroed(site) && !is_symmetrised(site)) return;
+    if (pes_keeps_heads(workspace, pass, site->layer) && !is_zeroed(site) && !is_symmetrised(site)) return;
     struct pes_attention attention;
     describe(&attention, site, pass, thread);
     pes_attention_forward(&attention, o, ld, log_sum_exp_of(site), thread->attention);
@@ -264,7 +264,7 @@ void pes_attend_forward(const struct pes_workspace *workspace, int layer, const 
                         const struct pes_pass *pass)
 {
     int H = workspace->model->config.shape.H, tasks = batch->B * H, threads = workspace->threads;
-    if (pes_keeps_heads(pass, layer)) {
+    if (pes_keeps_heads(workspace, pass, layer)) {
         size_t count = (size_t)(batch->B * batch->T) * workspace->sizes.v_columns;
         real *o = workspace->layers[layer].o;
         memcpy(o, pass->attended + (size_t)layer * count, count * sizeof *o);

@@ -137,10 +137,11 @@ void pes_project_forward(const struct pes_workspace *workspace, int layer, const
  * there. */
 void pes_project_backward(const struct pes_workspace *workspace, int layer, real *gradient, size_t N);
 
-/* The layer whose other heads keep what pass->attended holds. */
-static inline bool pes_keeps_heads(const struct pes_pass *pass, int layer)
+/* The layer whose other heads keep what pass->attended holds; none where all heads read changed latents. */
+static inline bool pes_keeps_heads(const struct pes_workspace *workspace, const struct pes_pass *pass,
+                                   int layer)
 {
-    return pass->attended && !pass->save_streams && layer == pass->first_layer;
+    return pass->attended && !pass->save_streams && layer == pass->first_layer && !workspace->latent[layer];
 }
 void pes_attend_forward(const struct pes_workspace *workspace, int layer, const struct pes_batch *batch,
                         const struct pes_pass *pass);

@@ -74,7 +74,7 @@ static void attention_block(const struct pes_workspace *workspace, int index, co
     const real *values = workspace->parameters;
     size_t C = (size_t)model->config.shape.C, N = num_rows(batch), columns = workspace->sizes.v_columns;
     bool computes = workspace->zeroed[index] || workspace->symmetrised[index];
-    if (computes || !pes_keeps_heads(pass, index)) project(workspace, index, N);
+    if (computes || !pes_keeps_heads(workspace, pass, index)) project(workspace, index, N);
     pes_attend_forward(workspace, index, batch, pass);
     if (pass->attended && pass->save_streams)
         memcpy(pass->attended + (size_t)index * N * columns, layer->o, N * columns * sizeof *layer->o);
@@ -118,7 +118,7 @@ static void run_blocks(const struct pes_workspace *workspace, const struct pes_b
     const struct pes_model_config *config = &workspace->model->config;
     size_t stream = num_rows(batch) * (size_t)config->shape.C, bytes = stream * sizeof(real);
     int first = pass->first_layer, L = config->shape.L;
-    if (first > 0 || pes_keeps_heads(pass, first)) {
+    if (first > 0 || pes_keeps_heads(workspace, pass, first)) {
         CHECK(first < L && pass->streams && !pass->gradient && !pass->save_streams && !pass->observer);
         memcpy(workspace->layers[first].x, pass->streams + (size_t)first * stream, bytes);
         if (config->kv_source == PES_KV_EMBEDDING) memcpy(workspace->x0, pass->streams, bytes);

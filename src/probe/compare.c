@@ -99,7 +99,7 @@ static enum pes_status take_part(const struct pes_measurement *m, int64_t first,
                                  struct part *part)
 {
     const struct pes_shape *shape = &m->model->config.shape;
-    TRY(pes_data_test_batch(m->data, first, B, m->arena, &part->batch));
+    TRY(pes_data_sample_batch(m->data, first, B, m->arena, &part->batch));
     size_t rows = (size_t)B * work->rows_per_sequence;
     size_t kept = (size_t)shape->L * (size_t)(B * part->batch.T) * (size_t)shape->C;
     part->streams = pes_arena_take(m->arena, kept, sizeof(real));

@@ -22,8 +22,9 @@ struct pes_probe_effect {
     double drop, drop_error, loss_change, loss_change_error;
 };
 
-/* Compares each case with the unchanged model over the first `sequences` test sequences.  All NaN without a
- * label. effects: [num_cases]. */
+/* Compares each case with the unchanged model over the first `sequences` test sequences, and over training
+ * samples after them if there are more than the test set has.  All NaN without a label. effects: [num_cases].
+ */
 enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t sequences, size_t num_cases,
                                   const struct pes_probe_case *cases, struct pes_probe_effect *effects);
 

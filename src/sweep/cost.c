@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pesweep/arena.h"
+#include "pesweep/measure.h"
 
 /* Forward passes over the whole model that changing one head of each layer makes, per sequence: half of the
  * layers above it, on average, and in its own layer what follows the heads, the output product and the
@@ -29,6 +30,27 @@ static double probe_passes(const struct pes_config *settings, const struct pes_m
         passes += 2 + (final ? shape->H * changed_passes(shape, true) * (1 + shape->D / 2.0) : 0);
     if (pes_config_bool(settings, "measure.symmetrisation") && final)
         passes += 1 + 2 * shape->H * changed_passes(shape, true);
+    return passes;
+}
+
+/* Forward passes of the ablations that are made at the end alone: pairs and lists of heads over the test set;
+ * the published way over all samples of a finite set. */
+static double group_passes(const struct pes_config *settings, const struct pes_model_config *model,
+                           double test, double all)
+{
+    const struct pes_shape *shape = &model->shape;
+    const char *ablate = pes_config_text(settings, "measure.ablate");
+    double changed = changed_passes(shape, false), passes = 0;
+    size_t num_lists = 0;
+    if (!strcmp(ablate, "pairs")) passes += test * (1 + shape->H * (shape->H - 1) / 2.0 * changed);
+    if (!strcmp(ablate, "lists") && pes_probe_read_lists(pes_config_text(settings, "measure.ablate_lists"),
+                                                         shape->L, shape->H, &num_lists, NULL) == PES_OK)
+        passes += test * (1 + (double)num_lists * shape->L);
+    if (pes_config_bool(settings, "measure.published_ablation")) {
+        all = PES_MAX(all, test);
+        passes += all * (1 + shape->H * changed);
+        if (model->mla) passes += (all + test) * (1 + shape->H * changed_passes(shape, true));
+    }
     return passes;
 }
 
@@ -85,6 +107,7 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
                        probed * probe_passes(settings, &model, true) + mapped;
     if (pes_config_bool(settings, "measure.ablate_heads"))
         sequences += test * (1 + model.shape.H * changed_passes(&model.shape, false));
+    sequences += group_passes(settings, &model, test, (double)shape.num_samples);
     cost->probe_flops = forward * sequences + (checkpoints + 1) * spectral_flops(settings, &model.shape);
 
     int64_t micro_batch = pes_config_int(config, "train.micro_batch");

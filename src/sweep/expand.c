@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lookup.h"
+#include "pesweep/measure.h"
 #include "pesweep/text.h"
 
 enum { EVALUATION_LIMIT = 100000 };
@@ -188,6 +189,10 @@ static enum pes_status check_meaning(const struct pes_config *config, const stru
         return pes_fail(PES_INPUT,
                         "measure.evaluate_every %lld gives more than %d evaluations of train.steps %lld",
                         (long long)every, EVALUATION_LIMIT, (long long)optimizer.steps);
+    size_t num_lists;
+    if (pes_config_applies(config, "measure.ablate_lists"))
+        TRY(pes_probe_read_lists(pes_config_text(config, "measure.ablate_lists"), model.shape.L,
+                                 model.shape.H, &num_lists, NULL));
     return PES_OK;
 }
 

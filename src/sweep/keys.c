@@ -8,6 +8,7 @@ static const char *const attentions[] = {"mha", "mla", NULL};
 static const char *const inits[] = {"framework", "normal", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const decays[] = {"matrices", "all", NULL};
+static const char *const ablations[] = {"each", "pairs", "lists", NULL};
 static const char *const spacings[] = {"log", "linear", NULL};
 static const char *const weights[] = {"final", "none", NULL};
 static const char *const attention_types[] = {"f32", "none", NULL};
@@ -145,6 +146,13 @@ static const struct pes_key measure_keys[] = {
     BOOL_KEY("measure.spectra", "true", "spectral measures of every head"),
     BOOL_KEY("measure.behaviours", "true", "attention behaviours of every head"),
     BOOL_KEY("measure.ablate_heads", "true", "accuracy without each head"),
+    CHOICE_KEY(
+        "measure.ablate", ablations, "each",
+        "what ablation takes away at the end: each head alone, or also every pair of heads of a block, "
+        "or also the lists of measure.ablate_lists"),
+    BOOL_KEY("measure.published_ablation", "false",
+             "also ablate as the published code does: accuracy over training and test samples together, and "
+             "under mla columns of the latents in place of heads"),
     BOOL_KEY("measure.phase_zeroing", "true", "accuracy without the sine terms of each rotating head"),
     BOOL_KEY("measure.symmetrisation", "true",
              "loss with the symmetric or antisymmetric part of each head's M alone"),
@@ -155,6 +163,15 @@ static const struct pes_key measure_keys[] = {
     INT_KEY("measure.contraction_sequences", 0, 1e6, "16", "sequences",
             "test sequences of the contraction of scores by position; 0 = not measured"),
     INT_KEY("measure.nulls", 0, 10000, "20", "", "draws of the matched null of each head; 0 = none"),
+    END,
+};
+
+static const struct pes_key list_keys[] = {
+    {.path = "measure.ablate_lists",
+     .type = PES_VALUE_TEXT,
+     .unit = "",
+     .help =
+         "lists of heads to be taken away together, each head as layer.head: '0.1 0.3, 1.0' has two lists"},
     END,
 };
 
@@ -188,6 +205,7 @@ static const struct pes_key_table *build(struct pes_arena *arena)
     ADD(falling_keys, "train.schedule", "linear");
     ADD(falling_keys, "train.schedule", "cosine");
     ADD(measure_keys, NULL, NULL);
+    ADD(list_keys, "measure.ablate", "lists");
     ADD(store_keys, NULL, NULL);
 #undef ADD
     return pes_key_table_create(sources, used, arena);

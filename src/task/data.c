@@ -230,7 +230,19 @@ enum pes_status pes_data_train_batch(struct pes_data *data, int64_t step, int B,
 enum pes_status pes_data_test_batch(struct pes_data *data, int64_t first, int B, struct pes_arena *arena,
                                     struct pes_batch *batch)
 {
-    CHECK(first >= 0 && first + B <= data->shape.num_test);
+    CHECK(first + B <= data->shape.num_test);
+    return pes_data_sample_batch(data, first, B, arena, batch);
+}
+
+int64_t pes_data_num_samples(const struct pes_data *data)
+{
+    return data->num_train + data->shape.num_test;
+}
+
+enum pes_status pes_data_sample_batch(struct pes_data *data, int64_t first, int B, struct pes_arena *arena,
+                                      struct pes_batch *batch)
+{
+    CHECK(first >= 0 && first + B <= pes_data_num_samples(data));
     struct block block;
     TRY(take_block(&data->shape, (size_t)B, arena, &block));
     for (int b = 0; b < B; b++) {

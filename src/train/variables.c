@@ -84,6 +84,10 @@ static enum pes_status add_trial(const struct pes_sweep *sweep, const struct pes
     enlarge(&size[PES_DIM_LAYER_FROM], L);
     enlarge(&size[PES_DIM_HEAD], H);
     enlarge(&size[PES_DIM_HEAD_FROM], H);
+    if (chosen(sweep->settings, "measure.ablate", "pairs")) enlarge(&size[PES_DIM_OTHER_HEAD], H);
+    if (chosen(sweep->settings, "measure.ablate", "lists"))
+        TRY(pes_probe_read_lists(pes_config_text(sweep->settings, "measure.ablate_lists"), (int)L, (int)H,
+                                 &size[PES_DIM_LIST], NULL));
     enlarge(&size[PES_DIM_MODE], D);
     enlarge(&size[PES_DIM_FREQUENCY], PES_MAX(D / 2, config.mla ? (size_t)config.d_rope / 2 : 0));
     enlarge(&size[PES_DIM_DIAGONAL], 2 * (size_t)config.shape.T - 1);

@@ -269,6 +269,50 @@ static void every_ablation_changes_the_logits_and_is_undone_by_the_next_prepare(
     }
 }
 
+static void all_heads_of_latent_attention_ablated_change_the_loss(void **state)
+{
+    (void)state;
+    struct support s = support_make("attention=mla pe=rope d_rope=4", false, false);
+    double whole = support_evaluate(&s, NULL, NULL, NULL);
+    struct pes_intervention intervention = {.ablate = (uint64_t[]){3, 3}};
+    assert_true(fabs(support_evaluate(&s, &intervention, NULL, NULL) - whole) > 1e-4);
+    support_free(&s);
+}
+
+/* 8 latent columns in heads of 4: "head" h of 4 has columns for h < 2 alone. The same model with those
+ * columns of its second stage written as 0 says what is left. */
+static void dropped_latent_columns_are_columns_of_the_second_stage_and_no_heads(void **state)
+{
+    (void)state;
+    static const char *const second_stage[] = {"attn.w_uq", "attn.w_uk", "attn.w_uv"};
+    const char *settings = "d_model=16 heads=4 attention=mla pe=rope d_latent=8 d_rope=2";
+    struct support s = support_make(settings, false, false);
+    struct support written = support_make(settings, false, false);
+    real whole[20], dropped[20], expected[20];
+    (void)support_evaluate(&s, NULL, whole, NULL);
+    for (int layer = 0; layer < 2; layer++)
+        for (int head = 0; head < 4; head++) {
+            uint64_t sets[2] = {0};
+            sets[layer] = (uint64_t)1 << head;
+            struct pes_intervention intervention = {.latent = sets};
+            (void)support_evaluate(&s, &intervention, dropped, NULL);
+            memcpy(written.parameters, s.parameters, s.count * sizeof(real));
+            for (size_t i = 0; i < PES_COUNT(second_stage); i++) {
+                char name[64];
+                snprintf(name, sizeof name, "layers.%d.%s", layer, second_stage[i]);
+                real *up = written.parameters + pes_tensor_find(&written.model->tensors, name)->offset;
+                for (int row = 0; row < 16; row++)
+                    for (int column = 4 * head; column < PES_MIN(4 * head + 4, 8); column++)
+                        up[row * 8 + column] = 0;
+            }
+            (void)support_evaluate(&written, NULL, expected, NULL);
+            assert_memory_equal(dropped, expected, sizeof dropped);
+            assert_int_equal(memcmp(dropped, whole, sizeof whole) == 0, head >= 2);
+        }
+    support_free(&s);
+    support_free(&written);
+}
+
 /* --- content scores ----------------------------------------------------------------------------------- */
 
 static void content_scores_are_scores_without_the_positional_coupling(void **state)
@@ -327,6 +371,8 @@ int main(void)
         cmocka_unit_test(the_part_that_a_constraint_leaves_is_the_whole),
         cmocka_unit_test(an_ablated_head_is_missing_before_the_output_projection),
         cmocka_unit_test(every_ablation_changes_the_logits_and_is_undone_by_the_next_prepare),
+        cmocka_unit_test(all_heads_of_latent_attention_ablated_change_the_loss),
+        cmocka_unit_test(dropped_latent_columns_are_columns_of_the_second_stage_and_no_heads),
         cmocka_unit_test(content_scores_are_scores_without_the_positional_coupling),
         cmocka_unit_test(schemes_in_the_embedding_have_no_content_scores),
     };
