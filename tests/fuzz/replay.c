@@ -29,6 +29,7 @@ static void replay_file(const char *path)
     num_replayed++;
 }
 
+/* A file, or all files of a folder and of those in it. */
 static void replay(const char *path)
 {
     DIR *directory = opendir(path);
@@ -40,7 +41,7 @@ static void replay(const char *path)
         char name[4096];
         if (entry->d_name[0] == '.') continue;
         snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        replay_file(name);
+        replay(name);
     }
     closedir(directory);
 }
