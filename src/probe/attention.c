@@ -24,6 +24,16 @@
     X(content_score_spread, "", "score_spread without the positional coupling")                              \
     X(contraction, "", "spread of the scores / spread without the positional coupling, mean over the same")
 
+/* Of the mean scores over measure.attention_maps sequences at the end, measure.probe_sequences before. */
+#define MEANS(X)                                                                                             \
+    X(mean_score_spread, "",                                                                                 \
+      "lambda_max - lambda_min of the symmetric part of the mean scores, each row's mean taken out")         \
+    X(mean_score_condition, "", "max |lambda| / min |lambda| of the same matrix; infinite if singular")      \
+    X(toeplitz_fraction, "",                                                                                 \
+      "share of ||mean scores||^2 over visible entries that survives averaging along diagonals")             \
+    X(toeplitz_fraction_centred, "",                                                                         \
+      "toeplitz_fraction after each row's mean over its visible entries is taken out")
+
 /* clang-format off */
 #define CURVE(name, unit, help)                                                                              \
     {"curves", #name, PES_F32, 3, {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD}, unit, help},
@@ -32,11 +42,11 @@ static const struct pes_variable variables[] = {
     BEHAVIOURS(CURVE)
     SPREADS(CURVE)
     BEHAVIOURS(FINAL)
+    MEANS(CURVE)
+    {"curves", "relative_kernel", PES_F32, 4, {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_OFFSET}, "",
+     "mean raw score at an offset key - query"},
     SPREADS(FINAL)
-    FINAL(mean_score_spread, "", "lambda_max - lambda_min of attention/score_eigenvalues")
-    FINAL(mean_score_condition, "", "max |lambda| / min |lambda| of attention/score_eigenvalues; infinite if singular")
-    FINAL(toeplitz_fraction, "", "share of ||mean scores||^2 over visible entries that survives averaging along diagonals")
-    FINAL(toeplitz_fraction_centred, "", "toeplitz_fraction after each row's mean over its visible entries is taken out")
+    MEANS(FINAL)
     {"probes", "relative_kernel", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_OFFSET}, "",
      "mean raw score at an offset key - query"},
     {"attention", "map", PES_F32, 4, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_QUERY, PES_DIM_KEY}, "",
@@ -163,7 +173,7 @@ static void put_head(const struct gathering *g, size_t layer, size_t head)
 static enum pes_status run(const struct pes_measurement *m)
 {
     const struct pes_shape *shape = &m->model->config.shape;
-    int64_t maps_of = m->final ? pes_config_int(m->settings, "measure.attention_maps") : 0;
+    int64_t maps_of = pes_config_int(m->settings, "measure.attention_maps");
     struct gathering g = {.m = m, .behaviours = pes_config_bool(m->settings, "measure.behaviours")};
     if (!maps_of && !g.behaviours) return PES_OK;
     struct pes_maps maps;
@@ -174,7 +184,8 @@ static enum pes_status run(const struct pes_measurement *m)
     }
     g.spreads = pes_arena_take(m->arena, (size_t)shape->L * (size_t)shape->H, sizeof *g.spreads);
     if (!g.spreads) return PES_MEMORY;
-    int64_t wanted_sequences = maps_of ? maps_of : pes_config_int(m->settings, "measure.probe_sequences");
+    int64_t wanted_sequences =
+        maps_of && m->final ? maps_of : pes_config_int(m->settings, "measure.probe_sequences");
     int64_t sequences = pes_probe_sequences(m, wanted_sequences);
     int64_t contracted = PES_MIN(sequences, pes_config_int(m->settings, "measure.contraction_sequences"));
     TRY(pass_over(&g, sequences, contracted));

@@ -38,6 +38,32 @@ static void relative_kernel(size_t T, const double *scores, size_t from, double 
     }
 }
 
+static void put(const struct pes_measurement *m, const char *name, const size_t *at, double value)
+{
+    if (m->final)
+        pes_row_put(m->row, "probes", name, at, value);
+    else
+        pes_row_put(m->row, "curves", name, (size_t[]){m->checkpoint, at[0], at[1]}, value);
+}
+
+/* What has T x T or T numbers, at the end. */
+static enum pes_status put_maps(const struct pes_maps *maps, const struct pes_measurement *m,
+                                const size_t *at, const double *attention, const double *scores,
+                                const struct pes_toeplitz *toeplitz, const struct pes_scores *spectrum)
+{
+    size_t T = maps->T, whole = (size_t)m->model->config.shape.T;
+    double *diagonals = pes_arena_take(m->arena, 2 * whole - 1, sizeof *diagonals);
+    if (!diagonals) return PES_MEMORY;
+    pes_row_put_block(m->row, "attention", "map", at, 2, (size_t[]){T, T}, attention);
+    pes_row_put_block(m->row, "attention", "scores", at, 2, (size_t[]){T, T}, scores);
+    pes_row_put_block(m->row, "attention", "score_eigenvalues", at, 1, &T, spectrum->eigenvalues);
+    /* Diagonals count from the longest sequence of the model: those of the task's stand that much later. */
+    for (size_t d = 0; d < 2 * whole - 1; d++)
+        diagonals[d] = d >= whole - T && d < whole + T - 1 ? toeplitz->diagonals[d - (whole - T)] : NAN;
+    pes_row_put_block(m->row, "attention", "score_diagonals", at, 1, (size_t[]){2 * whole - 1}, diagonals);
+    return PES_OK;
+}
+
 static enum pes_status finish_head(const struct pes_maps *maps, const struct pes_measurement *m,
                                    int64_t sequences, size_t layer, size_t head)
 {
@@ -48,30 +74,22 @@ static enum pes_status finish_head(const struct pes_maps *maps, const struct pes
         attention[i] /= (double)sequences;
         scores[i] /= (double)sequences;
     }
-    pes_row_put_block(m->row, "attention", "map", at, 2, (size_t[]){T, T}, attention);
-    pes_row_put_block(m->row, "attention", "scores", at, 2, (size_t[]){T, T}, scores);
-
     double kernel[PES_KERNEL_OFFSETS];
     relative_kernel(T, scores, (size_t)pes_data_shape(m->data)->behaviour_from, kernel);
-    pes_row_put_block(m->row, "probes", "relative_kernel", at, 1, (size_t[]){PES_KERNEL_OFFSETS}, kernel);
-
-    size_t whole = (size_t)m->model->config.shape.T;
-    double *diagonals = pes_arena_take(m->arena, 2 * whole - 1, sizeof *diagonals);
-    if (!diagonals) return PES_MEMORY;
+    if (m->final)
+        pes_row_put_block(m->row, "probes", "relative_kernel", at, 1, (size_t[]){PES_KERNEL_OFFSETS}, kernel);
+    else
+        pes_row_put_block(m->row, "curves", "relative_kernel", (size_t[]){m->checkpoint, layer, head}, 1,
+                          (size_t[]){PES_KERNEL_OFFSETS}, kernel);
     struct pes_toeplitz toeplitz;
-    TRY(pes_spectrum_toeplitz((int)T, scores, m->model->config.shape.causal, m->arena, &toeplitz));
-    pes_row_put(m->row, "probes", "toeplitz_fraction", at, toeplitz.fraction);
-    pes_row_put(m->row, "probes", "toeplitz_fraction_centred", at, toeplitz.fraction_centred);
     struct pes_scores spectrum;
+    TRY(pes_spectrum_toeplitz((int)T, scores, m->model->config.shape.causal, m->arena, &toeplitz));
     TRY(pes_spectrum_scores((int)T, scores, m->arena, &spectrum));
-    pes_row_put(m->row, "probes", "mean_score_spread", at, spectrum.spread);
-    pes_row_put(m->row, "probes", "mean_score_condition", at, spectrum.condition);
-    pes_row_put_block(m->row, "attention", "score_eigenvalues", at, 1, &T, spectrum.eigenvalues);
-    /* Diagonals count from the longest sequence of the model: those of the task's stand that much later. */
-    for (size_t d = 0; d < 2 * whole - 1; d++)
-        diagonals[d] = d >= whole - T && d < whole + T - 1 ? toeplitz.diagonals[d - (whole - T)] : NAN;
-    pes_row_put_block(m->row, "attention", "score_diagonals", at, 1, (size_t[]){2 * whole - 1}, diagonals);
-    return PES_OK;
+    put(m, "toeplitz_fraction", at, toeplitz.fraction);
+    put(m, "toeplitz_fraction_centred", at, toeplitz.fraction_centred);
+    put(m, "mean_score_spread", at, spectrum.spread);
+    put(m, "mean_score_condition", at, spectrum.condition);
+    return m->final ? put_maps(maps, m, at, attention, scores, &toeplitz, &spectrum) : PES_OK;
 }
 
 enum pes_status pes_maps_finish(struct pes_maps *maps, const struct pes_measurement *m, int64_t sequences)

@@ -9,19 +9,19 @@
 #define BY_HEAD 2, {PES_DIM_LAYER, PES_DIM_HEAD}
 static const struct pes_variable variables[] = {
     {"curves", "phase_zeroing_drop", PES_F64, 1, {PES_DIM_CHECKPOINT}, "",
-     "accuracy lost when the sine terms of all rotating heads are dropped"},
+     "accuracy lost when the sine terms of all rotating heads are dropped, on measure.probe_sequences test sequences"},
     {"curves", "phase_zeroing_loss_change", PES_F64, 1, {PES_DIM_CHECKPOINT}, "nat",
-     "loss gained when the sine terms of all rotating heads are dropped"},
+     "loss gained when the sine terms of all rotating heads are dropped, on measure.probe_sequences test sequences"},
     {"probes", "phase_zeroing_all_drop", PES_F64, 0, {0}, "",
-     "accuracy lost when the sine terms of all rotating heads are dropped"},
+     "accuracy lost when the sine terms of all rotating heads are dropped, on the whole test set"},
     {"probes", "phase_zeroing_all_drop_error", PES_F64, 0, {0}, "",
      "paired standard error of phase_zeroing_all_drop"},
     {"probes", "phase_zeroing_all_loss_change", PES_F64, 0, {0}, "nat",
-     "loss gained when the sine terms of all rotating heads are dropped"},
+     "loss gained when the sine terms of all rotating heads are dropped, on the whole test set"},
     {"probes", "phase_zeroing_all_loss_change_error", PES_F64, 0, {0}, "nat",
      "paired standard error of phase_zeroing_all_loss_change"},
     {"probes", "phase_zeroing_drop", PES_F64, BY_HEAD, "",
-     "accuracy lost without the sine terms of the head"},
+     "accuracy lost without the sine terms of the head, on measure.probe_sequences test sequences"},
     {"probes", "phase_zeroing_drop_error", PES_F64, BY_HEAD, "",
      "paired standard error of phase_zeroing_drop"},
     {"probes", "phase_zeroing_loss_change", PES_F64, BY_HEAD, "nat",
@@ -29,7 +29,7 @@ static const struct pes_variable variables[] = {
     {"probes", "phase_zeroing_loss_change_error", PES_F64, BY_HEAD, "nat",
      "paired standard error of phase_zeroing_loss_change"},
     {"probes", "phase_zeroing_frequency_drop", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, "",
-     "accuracy lost without the sine term of one frequency of the head"},
+     "accuracy lost without the sine term of one frequency of the head, on the same sequences"},
     {"probes", "phase_zeroing_frequency_loss_change", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, "nat",
      "loss gained without the sine term of one frequency of the head"},
     {.name = NULL},
@@ -121,7 +121,7 @@ static enum pes_status run(const struct pes_measurement *m)
     TRY(find_rotating(m, heads, &pairs));
     if (!pairs) return PES_OK;
     int64_t sequences = pes_probe_sequences(m, pes_config_int(m->settings, "measure.probe_sequences"));
-    TRY(all_heads(m, heads, sequences));
+    TRY(all_heads(m, heads, m->final ? pes_data_num_test(m->data) : sequences));
     /* An intervention names at most 64 frequencies. */
     for (size_t l = 0; m->final && l < L; l++)
         if (heads[l]) TRY(one_layer(m, l, heads[l], (size_t)PES_MIN(pairs, 64), sequences));

@@ -6,7 +6,7 @@
 #define BY_PART 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_PART}
 static const struct pes_variable variables[] = {
     {"probes", "symmetrisation_drop", PES_F64, BY_PART, "",
-     "accuracy lost when the head keeps one part of M alone"},
+     "accuracy lost when the head keeps one part of M alone, on measure.probe_sequences test sequences"},
     {"probes", "symmetrisation_drop_error", PES_F64, BY_PART, "",
      "paired standard error of symmetrisation_drop"},
     {"probes", "symmetrisation_loss_change", PES_F64, BY_PART, "nat",

@@ -13,6 +13,11 @@
 #define OV(name, unit, meaning)                                                                              \
     PES_HEAD_FINAL("spectra", "ov_" #name, PES_F64, unit, meaning " of O = W_O W_V"),                        \
         PES_HEAD_FINAL("spectra_folded", "ov_" #name, PES_F64, unit, meaning " of O = W_O W_V"),
+#define OV_CURVE(name, unit, meaning)                                                                        \
+    PES_HEAD_CURVE("ov_" #name, PES_F32, unit, meaning " of O = W_O W_V"),                                   \
+        PES_HEAD_CURVE("folded_ov_" #name, PES_F32, unit, meaning " of O = W_O W_V"),
+#define COPYING                                                                                              \
+    "share of eigenvalues of W_U W_O W_V W_E^T with positive real part; NaN unless outputs are tokens"
 #define GROUP(group)                                                                                         \
     {group,                                                                                                  \
      "ov_eigenvalues",                                                                                       \
@@ -29,9 +34,7 @@
          "",                                                                                                 \
          "singular values of O = W_O W_V, descending"},                                                      \
         PES_HEAD_FINAL(group, "ov_flags", PES_U8, "", PES_FLAGS_MEANING),                                    \
-        PES_HEAD_FINAL(group, "copying", PES_F64, "",                                                        \
-                       "share of eigenvalues of W_U W_O W_V W_E^T with positive real part; NaN unless "      \
-                       "outputs are tokens"),                                                                \
+        PES_HEAD_FINAL(group, "copying", PES_F64, "", COPYING),                                              \
         {group, "layer_symmetry", PES_F64, 1, {PES_DIM_LAYER}, "", LAYER_SYMMETRY},                          \
         {group, "layer_directionality", PES_F64, 1, {PES_DIM_LAYER}, "", LAYER_DIRECTIONALITY},
 #define LAYER_SYMMETRY "tr(M^2) / ||M||^2 of the sum of the layer's M"
@@ -49,6 +52,11 @@ static const struct pes_variable variables[] = {
     LAYER_CURVE("folded_layer_symmetry", LAYER_SYMMETRY),
     LAYER_CURVE("layer_directionality", LAYER_DIRECTIONALITY),
     LAYER_CURVE("folded_layer_directionality", LAYER_DIRECTIONALITY),
+    X_OV(OV_CURVE)
+    PES_HEAD_CURVE("ov_flags", PES_U8, "", PES_FLAGS_MEANING),
+    PES_HEAD_CURVE("folded_ov_flags", PES_U8, "", PES_FLAGS_MEANING),
+    PES_HEAD_CURVE("copying", PES_F32, "", COPYING),
+    PES_HEAD_CURVE("folded_copying", PES_F32, "", COPYING),
     X_OV(OV)
     GROUP("spectra")
     GROUP("spectra_folded")
@@ -101,8 +109,10 @@ static enum pes_status measure_value_output(const struct pes_head_place *place, 
     TRY(pes_spectrum_value_form(head, place->folded, arena, &form));
     TRY(pes_spectrum_form_content(&form, place->m->seed, arena, &content));
     size_t n = form.n;
-    pes_head_put_block(place, "ov_eigenvalues", 2, (const size_t[]){n, 2}, content.eigenvalues);
-    pes_head_put_block(place, "ov_singular_values", 1, &n, content.singular_values);
+    if (place->m->final) {
+        pes_head_put_block(place, "ov_eigenvalues", 2, (const size_t[]){n, 2}, content.eigenvalues);
+        pes_head_put_block(place, "ov_singular_values", 1, &n, content.singular_values);
+    }
 #define X(name, unit, meaning) pes_head_put(place, "ov_" #name, content.name);
     X_OV(X)
 #undef X
@@ -144,7 +154,7 @@ static enum pes_status measure_composition(const struct pes_measurement *m,
     return PES_OK;
 }
 
-static enum pes_status measure_final(const struct pes_measurement *m, const struct pes_head_source *source,
+static enum pes_status measure_heads(const struct pes_measurement *m, const struct pes_head_source *source,
                                      const double *token, int layer, const struct pes_head *heads)
 {
     for (int h = 0; h < source->H; h++)
@@ -155,14 +165,14 @@ static enum pes_status measure_final(const struct pes_measurement *m, const stru
             if (token) TRY(measure_copying(&place, source, token, &heads[h]));
             pes_arena_rewind(m->arena, mark);
         }
-    return measure_composition(m, source, layer, heads);
+    return m->final ? measure_composition(m, source, layer, heads) : PES_OK;
 }
 
 enum pes_status pes_spectrum_run_composition(const struct pes_measurement *m,
                                              const struct pes_head_source *source)
 {
     double *token = NULL;
-    if (m->final && source->V)
+    if (source->V)
         TRY(pes_spectrum_token_product(source->V, source->C, source->embed, source->unembed, m->arena,
                                        &token));
     struct pes_arena_mark mark = pes_arena_mark(m->arena);
@@ -172,7 +182,7 @@ enum pes_status pes_spectrum_run_composition(const struct pes_measurement *m,
         TRY(get_layer(source, layer, m->arena, &heads));
         for (int folded = 0; folded < 2; folded++)
             TRY(measure_layer(m, layer, source->H, heads, folded));
-        if (m->final) TRY(measure_final(m, source, token, layer, heads));
+        TRY(measure_heads(m, source, token, layer, heads));
         pes_arena_rewind(m->arena, mark);
     }
     return PES_OK;

@@ -21,10 +21,17 @@ void pes_head_put(const struct pes_head_place *place, const char *name, double v
 void pes_head_put_block(const struct pes_head_place *place, const char *name, int inner, const size_t *extent,
                         const double *block)
 {
-    CHECK(place->m->final);
-    const size_t index[PES_MAX_RANK] = {place->layer, place->head};
-    pes_row_put_block(place->m->row, place->folded ? "spectra_folded" : "spectra", name, index, inner, extent,
-                      block);
+    const struct pes_measurement *m = place->m;
+    if (m->final) {
+        const size_t index[PES_MAX_RANK] = {place->layer, place->head};
+        pes_row_put_block(m->row, place->folded ? "spectra_folded" : "spectra", name, index, inner, extent,
+                          block);
+        return;
+    }
+    char folded_name[96];
+    snprintf(folded_name, sizeof folded_name, "folded_%s", name);
+    const size_t index[PES_MAX_RANK] = {m->checkpoint, place->layer, place->head};
+    pes_row_put_block(m->row, "curves", place->folded ? folded_name : name, index, inner, extent, block);
 }
 
 static void rank_heads(const struct pes_row *row, const char *group, const char *name, const char *percentile,

@@ -26,7 +26,7 @@ struct pes_head_place {
     bool folded;
 };
 void pes_head_put(const struct pes_head_place *place, const char *name, double value);
-/* At the end only: a block along the `inner` last dimensions. */
+/* The same for a block along the `inner` last dimensions. */
 void pes_head_put_block(const struct pes_head_place *place, const char *name, int inner, const size_t *extent,
                         const double *block);
 

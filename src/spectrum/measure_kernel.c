@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pesweep/spectrum.h"
+#include "measure_head.h"
 
 enum { MOST_POSITIONS = 512 }; /* T x T spectra beyond this cost more than they tell */
 
@@ -17,7 +17,10 @@ enum { MOST_POSITIONS = 512 }; /* T x T spectra beyond this cost more than they 
     X(symbol_min, "minimum of the symbol of the kernel's symmetric part")                                    \
     X(symbol_max, "maximum of the symbol of the kernel's symmetric part")                                    \
     X(szego_distance, "mean |eigenvalue - symbol| against the symbol at k pi/(T + 1), both sorted, over the symbol's range")
+#define CURVE(name, meaning)                                                                                 \
+    PES_HEAD_CURVE("kernel_" #name, PES_F32, "", meaning "; of schemes with trained parameters"),
 static const struct pes_variable variables[] = {
+    SCALARS(CURVE)
     SCALARS(SCALAR)
     {"spectra", "kernel_eigenvalues", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_EIGENVALUE}, "",
      "eigenvalues of the symmetric part of the positional kernel, of the first 512 positions, ascending"},
@@ -83,9 +86,11 @@ static void put(const struct pes_measurement *m, const struct scheme *s, size_t 
                 const struct pes_kernel *kernel)
 {
     size_t index[3] = {layer, head, 0}, whole = (size_t)m->model->config.shape.T, T = (size_t)s->T;
-#define X(name, meaning) pes_row_put(m->row, "spectra", "kernel_" #name, index, kernel->name);
+    const struct pes_head_place place = {m, layer, head, false};
+#define X(name, meaning) pes_head_put(&place, "kernel_" #name, kernel->name);
     SCALARS(X)
 #undef X
+    if (!m->final) return;
     pes_row_put_block(m->row, "spectra", "kernel_eigenvalues", index, 1, &T, kernel->eigenvalues);
     for (size_t d = 0; d < 2 * T - 1; d++) {
         index[2] = whole - T + d;
@@ -132,7 +137,7 @@ static enum pes_status run(const struct pes_measurement *m)
     const struct pes_model_config *config = &m->model->config;
     const struct pes_position *position = config->position;
     bool has_kernel = position->bias_forward || position->rotation || position->embed_forward;
-    if (!m->final || !has_kernel) return PES_OK;
+    if (!has_kernel || (!m->final && !position->declare)) return PES_OK;
     struct scheme s = {.position = position,
                        .site = {config->config, config->shape, config->pe_heads, config->pe_layers},
                        .parameters = {&m->model->tensors, m->parameters, NULL},

@@ -10,6 +10,20 @@
         PES_HEAD_FINAL("spectra_folded", #name, PES_F64, unit, meaning),
 #define FREQUENCY(group, name, unit, meaning)                                                                \
     {group, name, PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, unit, meaning},
+#define FREQUENCY_CURVE(name, unit, meaning)                                                                 \
+    {"curves", name,   PES_F32, 4, {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY},     \
+     unit,     meaning},                                                                                     \
+        {"curves",                                                                                           \
+         "folded_" name,                                                                                     \
+         PES_F32,                                                                                            \
+         4,                                                                                                  \
+         {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY},                               \
+         unit,                                                                                               \
+         meaning},
+#define ENERGIES(X)                                                                                          \
+    X("frequency_energy", "", "||Re M_t||^2 + ||Im M_t||^2")                                                 \
+    X("phase_energy", "", "||Im M_t||^2 / frequency_energy")                                                 \
+    X("phase_angle", "rad", "argument of tr M_t: equal contents score highest at w_t D")
 #define PAIR(group, name, meaning)                                                                           \
     {group, name, PES_F64, 4, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY, PES_DIM_RE_IM}, "", meaning},
 #define FREQUENCIES(group)                                                                                   \
@@ -29,6 +43,7 @@ static const struct pes_variable variables[] = {
     PES_PHASE_SCALARS(CURVE)
     PES_HEAD_CURVE("phase_flags", PES_U8, "", PES_FLAGS_MEANING),
     PES_HEAD_CURVE("folded_phase_flags", PES_U8, "", PES_FLAGS_MEANING),
+    ENERGIES(FREQUENCY_CURVE)
     PES_PHASE_SCALARS(BOTH)
     BOTH(phase_fraction_percentile, "", PES_PERCENTILE("phase_fraction"))
     FREQUENCIES("spectra")
@@ -62,14 +77,14 @@ static enum pes_status measure_head(const struct pes_head_place *place, const st
     PES_PHASE_SCALARS(X)
 #undef X
     pes_head_put(place, "phase_flags", phase.flags);
-    if (!place->m->final) return PES_OK;
     size_t pairs = (size_t)phase.pairs;
-    double *scratch = pes_arena_take(place->m->arena, 2 * pairs, sizeof *scratch);
-    if (!scratch) return PES_MEMORY;
-    pes_head_put_block(place, "angular_frequency", 1, &pairs, head->frequencies);
     pes_head_put_block(place, "frequency_energy", 1, &pairs, phase.frequency_energy);
     pes_head_put_block(place, "phase_energy", 1, &pairs, phase.phase_energy);
     pes_head_put_block(place, "phase_angle", 1, &pairs, phase.phase_angle);
+    if (!place->m->final) return PES_OK;
+    double *scratch = pes_arena_take(place->m->arena, 2 * pairs, sizeof *scratch);
+    if (!scratch) return PES_MEMORY;
+    pes_head_put_block(place, "angular_frequency", 1, &pairs, head->frequencies);
     put_pair(place, "real_eigenvalue_1", "real_eigenvalue_2", pairs, phase.real_eigenvalues, scratch);
     put_pair(place, "imaginary_eigenvalue_1", "imaginary_eigenvalue_2", pairs, phase.imaginary_eigenvalues,
              scratch);

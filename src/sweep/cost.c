@@ -16,8 +16,8 @@ static double changed_passes(const struct pes_shape *shape, bool scores)
     return (shape->L - 1) / 2.0 + own;
 }
 
-/* Forward passes that the probes of one measurement make, per sequence; ablation at the end, which has the
- * whole test set, apart. */
+/* Forward passes that the probes of one measurement make, per sequence; those at the end that have the whole
+ * test set apart. */
 static double probe_passes(const struct pes_config *settings, const struct pes_model_config *model,
                            bool final)
 {
@@ -27,7 +27,7 @@ static double probe_passes(const struct pes_config *settings, const struct pes_m
     if (pes_config_bool(settings, "measure.ablate_heads") && !final)
         passes += 1 + shape->H * changed_passes(shape, false);
     if (pes_config_bool(settings, "measure.phase_zeroing") && rotates)
-        passes += 2 + (final ? shape->H * changed_passes(shape, true) * (1 + shape->D / 2.0) : 0);
+        passes += final ? 1 + shape->H * changed_passes(shape, true) * (1 + shape->D / 2.0) : 2;
     if (pes_config_bool(settings, "measure.symmetrisation") && final)
         passes += 1 + 2 * shape->H * changed_passes(shape, true);
     return passes;
@@ -105,6 +105,9 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
     double mapped = PES_MIN(test, (double)pes_config_int(settings, "measure.attention_maps"));
     double sequences = checkpoints * probed * probe_passes(settings, &model, false) +
                        probed * probe_passes(settings, &model, true) + mapped;
+    /* At the end over the whole test set. */
+    if (pes_config_bool(settings, "measure.phase_zeroing") && model.position->family == PES_POSITION_ROTARY)
+        sequences += 2 * test;
     if (pes_config_bool(settings, "measure.ablate_heads"))
         sequences += test * (1 + model.shape.H * changed_passes(&model.shape, false));
     sequences += group_passes(settings, &model, test, (double)shape.num_samples);

@@ -190,6 +190,10 @@ static void phases_are_stored_by_frequency(void **state)
     assert_int_equal(pes_spectrum_run_phase(&f->m, &f->source), PES_OK);
     assert_near(get(f, "curves", "phase_fraction", 0, 1, 0, 0), raw.phase_fraction, 1e-7);
     assert_near(get(f, "curves", "folded_phase_fraction", 0, 1, 0, 0), folded.phase_fraction, 1e-7);
+    for (size_t t = 0; t < D / 2; t++) {
+        assert_near(get(f, "curves", "phase_energy", 0, 1, 0, t), raw.phase_energy[t], 1e-6);
+        assert_near(get(f, "curves", "folded_phase_angle", 0, 1, 0, t), folded.phase_angle[t], 1e-6);
+    }
     f->m.final = true;
     assert_int_equal(pes_spectrum_run_phase(&f->m, &f->source), PES_OK);
     assert_near(get(f, "spectra", "phase_fraction", 1, 0, 0, 0), raw.phase_fraction, 0);
@@ -228,6 +232,8 @@ static void composition_stands_below_the_diagonal_of_layers(void **state)
     assert_near(get(f, "spectra_folded", "ov_eigenvalues", 0, 1, 2, 0), content.eigenvalues[4], 0);
     assert_near(get(f, "spectra_folded", "ov_rotational_fraction", 0, 1, 0, 0), content.rotational_fraction,
                 0);
+    assert_near(get(f, "curves", "folded_ov_rotational_fraction", 0, 0, 1, 0), content.rotational_fraction,
+                1e-7);
     /* Outputs that aren't tokens have no token circuit. */
     assert_true(isnan(get(f, "spectra", "copying", 0, 1, 0, 0)));
 }

@@ -282,7 +282,8 @@ static void interventions_do_what_one_whole_pass_says(void **unused)
     for (int k = 0; k < 2; k++) {
         struct trained t = train_one(texts[k], 24);
         uint64_t rotating = t.model_config.pe_heads & 7;
-        struct pes_batch whole; /* ablation looks at the whole test set, the others at probe_sequences */
+        struct pes_batch
+            whole; /* what ablation and the phases of all heads are over; others: probe_sequences */
         assert_int_equal(pes_data_test_batch(t.data, 0, (int)pes_data_num_test(t.data), t.f.arena, &whole),
                          PES_OK);
         bool something = false;
@@ -316,8 +317,9 @@ static void interventions_do_what_one_whole_pass_says(void **unused)
             }
         assert_true(something);
         uint64_t all[8] = {rotating, rotating, rotating};
-        struct effect effect = compare(&t, &t.batch, &(struct pes_intervention){.phase_zeroed = all});
+        struct effect effect = compare(&t, &whole, &(struct pes_intervention){.phase_zeroed = all});
         assert_effect(&t, "phase_zeroing_all", NULL, &effect);
+        effect = compare(&t, &t.batch, &(struct pes_intervention){.phase_zeroed = all});
         assert_close(pes_row_get(&t.row, "curves", "phase_zeroing_drop", (size_t[]){2}), effect.drop, 1e-12);
         close_trained(&t);
     }
