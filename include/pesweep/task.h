@@ -49,6 +49,9 @@ struct pes_task {
     enum pes_status (*open)(const struct pes_config *config, const struct pes_task_shape *shape,
                             struct pes_arena *arena, void **state);
     void (*close)(void *state); /* NULL hook: nothing to close */
+    /* A number below 2^53 that depends on every byte of the files that the task reads; errors as `open`. NULL
+     * hook: it reads none. */
+    enum pes_status (*fingerprint)(const struct pes_config *config, uint64_t *number);
     /* Sample `number`; the stream is fresh for it (keyed by data_seed and number). */
     void (*sample)(const struct pes_config *config, const struct pes_task_shape *shape, void *state,
                    uint64_t number, struct pes_stream *stream, struct pes_sample *sample);
@@ -83,6 +86,9 @@ struct pes_data;
 enum pes_status pes_data_open(const struct pes_config *config, struct pes_arena *arena,
                               struct pes_data **data);
 void pes_data_close(struct pes_data *data);
+/* Whether a configuration's data come from files; what they hold now.  PES_IO, PES_INPUT as pes_data_open. */
+bool pes_data_reads_files(const struct pes_config *config);
+enum pes_status pes_data_fingerprint(const struct pes_config *config, uint64_t *number);
 const struct pes_task_shape *pes_data_shape(const struct pes_data *data);
 const struct pes_task *pes_data_task(const struct pes_data *data);
 int64_t pes_data_num_train(const struct pes_data *data); /* 0 = endless */

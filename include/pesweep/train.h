@@ -37,6 +37,7 @@ const char *pes_reason_name(enum pes_reason reason);
 
 /* Training's own result variables; ended by name NULL. */
 extern const struct pes_variable pes_train_variables[];
+extern const struct pes_variable pes_train_file_variables[]; /* in sweeps whose tasks read files */
 
 /* Layout of the rows of a sweep: sizes are the largest of any trial, smaller trials are padded. */
 enum pes_status pes_train_layout(const struct pes_sweep *sweep, struct pes_arena *arena,

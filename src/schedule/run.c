@@ -43,11 +43,30 @@ static enum pes_status agree_on_program(const struct pes_run_options *options)
     return pes_comm_agree(output, strlen(output), "the results file");
 }
 
+/* Files that tasks read: there on every rank, with the same contents. */
+static enum pes_status check_files(const struct pes_sweep *sweep)
+{
+    uint64_t together = 0, number = 0;
+    const char *before = NULL;
+    enum pes_status status = PES_OK;
+    for (size_t t = 0; t < sweep->num_trials && status == PES_OK; t++) {
+        const struct pes_config *config = sweep->trials[t].config;
+        if (!pes_data_reads_files(config)) continue;
+        const char *path = pes_config_text(config, "task.path");
+        if (!before || strcmp(path, before) != 0) status = pes_data_fingerprint(config, &number);
+        together = 31 * together + number;
+        before = path;
+    }
+    TRY(pes_comm_worst(status));
+    return pes_comm_agree(&together, sizeof together, "different contents of the files at task.path");
+}
+
 static enum pes_status load_sweep(struct run *run)
 {
     const struct pes_run_options *options = run->options;
     TRY(pes_comm_worst(pes_sweep_load(options->sweep_path, &run->sweep)));
     TRY(pes_comm_agree(run->sweep->hash, strlen(run->sweep->hash), "different contents of the sweep file"));
+    TRY(check_files(run->sweep));
     int length = options->output_path
                      ? snprintf(run->output_path, sizeof run->output_path, "%s", options->output_path)
                      : snprintf(run->output_path, sizeof run->output_path, "%s.h5", run->sweep->name);

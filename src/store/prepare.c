@@ -3,6 +3,7 @@
  * Nothing is touched on refusal; whatever changes the set of trials makes a new file and renames it over the
  * old. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -69,6 +70,34 @@ static enum pes_status extend(struct pes_reader *reader, const struct pes_sweep 
     return PES_OK;
 }
 
+/* Finished rows stand for the files that they were trained on: other contents are another data set. */
+static enum pes_status check_files(struct pes_reader *reader, const struct pes_sweep *sweep,
+                                   const struct pick *picks)
+{
+    double *stored;
+    size_t count;
+    uint64_t now = 0;
+    const char *before = NULL;
+    if (!pes_layout_find(reader->layout, "trials", "data_hash")) return PES_OK;
+    TRY(pes_reader_variable(reader, "trials", "data_hash", &stored, &count));
+    enum pes_status status = PES_OK;
+    for (size_t t = 0; t < sweep->num_trials && status == PES_OK; t++) {
+        const struct pes_config *config = sweep->trials[t].config;
+        if (picks[t].source < 0 || !pes_data_reads_files(config)) continue;
+        const char *files = pes_config_text(config, "task.path");
+        if (!before || strcmp(files, before) != 0) status = pes_data_fingerprint(config, &now);
+        before = files;
+        if (status == PES_OK && stored[picks[t].trial] != (double)now)
+            status =
+                pes_fail(PES_INPUT,
+                         "%s has trials that were trained on other contents of task.path %s; give another "
+                         "-o, or the old contents back",
+                         reader->results.path, files);
+    }
+    free(stored);
+    return status;
+}
+
 static enum pes_status match_trials(struct pes_reader *reader, const struct pes_sweep *sweep,
                                     const struct pes_layout *layout, struct pes_arena *arena)
 {
@@ -91,6 +120,7 @@ static enum pes_status match_trials(struct pes_reader *reader, const struct pes_
     }
     key_index_destroy(wanted);
     key_index_destroy(there);
+    if (status == PES_OK) status = check_files(reader, sweep, picks);
     if (status != PES_OK) return status;
     if (same && store_same_layout(reader->layout, layout) && same_description(reader, sweep)) return PES_OK;
     return extend(reader, sweep, layout, picks, num_kept);

@@ -78,6 +78,7 @@ static void visit_trials_group(visit_row *visit, void *context, const char *grou
     for (int c = 0; c < NUM_COLUMNS; c++)
         visit_column(visit, context, group, store_column((enum column)c));
     visit_variables(visit, context, group, "trial", pes_train_variables);
+    visit_variables(visit, context, group, "trial", pes_train_file_variables);
     for (size_t m = 0; pes_measures[m]; m++)
         visit_variables(visit, context, group, "trial", pes_measures[m]->variables);
 }

@@ -167,6 +167,16 @@ enum pes_status pes_data_open(const struct pes_config *config, struct pes_arena 
     return PES_OK;
 }
 
+bool pes_data_reads_files(const struct pes_config *config)
+{
+    return pes_task_find(pes_config_text(config, "task.kind"))->fingerprint;
+}
+
+enum pes_status pes_data_fingerprint(const struct pes_config *config, uint64_t *number)
+{
+    return pes_task_find(pes_config_text(config, "task.kind"))->fingerprint(config, number);
+}
+
 void pes_data_close(struct pes_data *data)
 {
     if (data && data->task->close) data->task->close(data->state);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pesweep/text.h"
+
 enum { DEEPEST_FOLDER = 32 };
 
 struct file {
@@ -155,6 +157,36 @@ static enum pes_status open_text(const struct pes_config *config, const struct p
     return PES_OK;
 }
 
+/* Of every file its bytes and their number, in order: names and places don't matter. */
+static enum pes_status fingerprint_opened(const struct state *state, uint64_t *number)
+{
+    uint64_t *digests = pes_allocate(2 * state->num_files, sizeof *digests);
+    if (!digests) return PES_MEMORY;
+    for (size_t f = 0; f < state->num_files; f++) {
+        digests[2 * f] = pes_hash(state->files[f].bytes, state->files[f].length);
+        digests[2 * f + 1] = state->files[f].length;
+    }
+    *number = pes_hash(digests, 2 * state->num_files * sizeof *digests) >> 11;
+    pes_free(digests);
+    return PES_OK;
+}
+
+static enum pes_status fingerprint(const struct pes_config *config, uint64_t *number)
+{
+    struct pes_arena *arena = pes_arena_create();
+    if (!arena) return PES_MEMORY;
+    struct pes_task_shape sizes = {0};
+    void *opened;
+    enum pes_status status = shape(config, &sizes);
+    if (status == PES_OK) status = open_text(config, &sizes, arena, &opened);
+    if (status == PES_OK) {
+        status = fingerprint_opened(opened, number);
+        close_text(opened);
+    }
+    pes_arena_destroy(arena);
+    return status;
+}
+
 static const struct file *find_file(const struct state *state, uint64_t place)
 {
     size_t low = 0, high = state->num_files;
@@ -200,5 +232,6 @@ const struct pes_task pes_task_text = {
     .shape = shape,
     .open = open_text,
     .close = close_text,
+    .fingerprint = fingerprint,
     .sample = sample,
 };

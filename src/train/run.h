@@ -14,6 +14,7 @@ struct pes_run {
     struct pes_arena *scratch; /* rewound after every step, evaluation and family */
 
     struct pes_data *data;
+    uint64_t data_hash; /* of the task's files; 0 = it reads none */
     struct pes_model_config model_config;
     struct pes_model *model;
     struct pes_optimizer optimizer;

@@ -81,12 +81,15 @@ static void start_afresh(struct pes_run *run)
     pes_row_put(&state->row, "trials", "chance", NULL, pes_data_shape(run->data)->chance);
     pes_row_put(&state->row, "trials", "parameters", NULL,
                 (double)pes_tensor_table_count(&run->model->tensors));
+    if (run->data_hash) pes_row_put(&state->row, "trials", "data_hash", NULL, (double)run->data_hash);
 }
 
-/* A saved state belongs to this trial's plan, or it isn't used. */
+/* A saved state belongs to this trial's plan and to the same files, or it isn't used. */
 static bool is_possible(const struct pes_run *run)
 {
     const struct pes_train_state *state = &run->state;
+    if (run->data_hash && pes_row_get(&state->row, "trials", "data_hash", NULL) != (double)run->data_hash)
+        return false;
     return state->step >= 0 && state->step <= run->steps && state->updates >= 0 &&
            state->updates <= state->step && state->num_evaluations <= run->num_evaluations &&
            state->num_checkpoints <= run->num_checkpoints;
@@ -109,6 +112,8 @@ static enum pes_status set_up(struct pes_run *run, const struct pes_trial *trial
     TRY(pes_workspace_create(run->model, run->micro_batch, true, run->arena, &run->training));
     TRY(pes_workspace_create(run->model, run->micro_batch, false, run->arena, &run->evaluation));
     enum pes_status status = pes_data_open(run->config, run->arena, &run->data);
+    if (status == PES_OK && pes_data_reads_files(run->config))
+        status = pes_data_fingerprint(run->config, &run->data_hash);
     if (status != PES_OK && status != PES_MEMORY) run->result->reason = PES_REASON_DATA;
     TRY(status);
     bool resumed = run->hooks && run->hooks->resume && run->hooks->resume(run->hooks->context, &run->state);

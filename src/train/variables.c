@@ -40,6 +40,18 @@ const struct pes_variable pes_train_variables[] = {
 };
 /* clang-format on */
 
+/* Where a task reads files. */
+const struct pes_variable pes_train_file_variables[] = {
+    {"trials",
+     "data_hash",
+     PES_I64,
+     0,
+     {0},
+     "",
+     "number that depends on every byte of the files that the task read"},
+    {.name = NULL},
+};
+
 const char *pes_outcome_name(enum pes_outcome outcome)
 {
 #define X(symbol, value, name, meaning) [value] = name,
@@ -125,5 +137,9 @@ enum pes_status pes_train_layout(const struct pes_sweep *sweep, struct pes_arena
         CHECK(count < PES_COUNT(arrays));
         arrays[count++] = pes_measures[i]->variables;
     }
+    bool reads_files = false;
+    for (size_t t = 0; t < sweep->num_trials; t++)
+        reads_files = reads_files || pes_data_reads_files(sweep->trials[t].config);
+    if (reads_files) arrays[count++] = pes_train_file_variables;
     return pes_layout_create(size, arrays, count, arena, layout);
 }
