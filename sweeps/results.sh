@@ -29,10 +29,11 @@ verdicts() {
 }
 
 section() {
-    local name=$1 figure
-    printf '\n## %s\n\n' "$(head -n 1 "results/$name/notes.md")"
+    local name=$1 figure title notes=results/$1/notes.md
+    if [ -e "$notes" ]; then title=$(head -n 1 "$notes"); else title="$name"; fi
+    printf '\n## %s\n\n' "$title"
     [ "$(wc -l <"results/$name/claims.csv")" -le 1 ] || verdicts "results/$name/claims.csv"
-    tail -n +2 "results/$name/notes.md"
+    if [ -e "$notes" ]; then tail -n +2 "$notes"; fi
     printf '\n[Sweep](%s.yaml), hash `%s`. Trials: %s.\n' "$name" "$(fact "$name" "sweep hash")" "$(fact "$name" trials)"
     printf 'Latest run: %s; program %s.\n' "$(fact "$name" run)" "$(fact "$name" program)"
     printf 'Results file: SHA-256 `%s`.\n' "$(fact "$name" "results file, SHA-256")"
