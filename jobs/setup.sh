@@ -4,6 +4,7 @@
 #   jobs/setup.sh              to build and run
 #   jobs/setup.sh tests        and what the tests need
 #   jobs/setup.sh slurm        and SLURM, for the test of the job scripts
+#   jobs/setup.sh mpich        and MPICH beside Open MPI
 #   jobs/setup.sh --list       names of the packages, one a line; installs nothing
 #
 # On a cluster without root: load modules (a compiler, cmake, MPI, parallel HDF5, OpenBLAS) or use Spack; cmake names
@@ -15,6 +16,7 @@ build=(gcc libc6-dev cmake ninja-build pkg-config git openmpi-bin libopenmpi-dev
 tests=(libcmocka-dev clang clang-format hdf5-tools python3 python3-h5py python3-xarray python3-h5netcdf
     python3-netcdf4 python3-yaml python3-jsonschema groff bsdutils dpkg-dev chromium)
 slurm=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
+mpich=(mpich libmpich-dev libhdf5-mpich-dev)
 
 wanted=("${build[@]}")
 list=no
@@ -22,9 +24,10 @@ for argument in "$@"; do
     case $argument in
     tests) wanted+=("${tests[@]}") ;;
     slurm) wanted+=("${slurm[@]}") ;;
+    mpich) wanted+=("${mpich[@]}") ;;
     --list) list=yes ;;
     *)
-        echo "setup.sh: unknown argument '$argument'; allowed: tests, slurm, --list" >&2
+        echo "setup.sh: unknown argument '$argument'; allowed: tests, slurm, mpich, --list" >&2
         exit 2
         ;;
     esac

@@ -19,7 +19,7 @@ case "${1:-}" in
 esac
 
 packages=(tests)
-[ $full = yes ] && packages+=(slurm)
+[ $full = yes ] && packages+=(slurm mpich)
 jobs/setup.sh "${packages[@]}" || exit 1
 passed=0 failed=0 failures=()
 
@@ -79,6 +79,8 @@ if [ "$full" = yes ]; then
     suite asan "unit|golden|system"
     build debug
     suite debug "unit"
+    build mpich
+    suite mpich "mpi"
     suite release "slow"
 fi
 

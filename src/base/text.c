@@ -212,7 +212,7 @@ const char *pes_text_nearest(const char *word, const char *const *names, size_t 
 const char *pes_text_shown(const char *text, char buffer[72])
 {
     size_t used = 0;
-    for (; text[used] && used < 60; used++) {
+    for (; used < 60 && text[used]; used++) {
         unsigned char c = (unsigned char)text[used];
         buffer[used] = c < ' ' || c == 127 ? '?' : (char)c;
     }

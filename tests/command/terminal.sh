@@ -6,6 +6,7 @@ escape=$'\x1b'
 
 # on_terminal COLUMNS COMMAND...: its output on a terminal so wide stands in ./out.
 command -v script > /dev/null || skip "script (bsdutils) is not here"
+script -qec true /dev/null < /dev/null > /dev/null 2>&1 || skip "there are no pseudo-terminals here"
 on_terminal() {
     local columns=$1
     shift
