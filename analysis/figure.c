@@ -142,9 +142,29 @@ int figure_width(size_t panels, int each)
     return each * (int)figure_columns(panels) + 60;
 }
 
+const char *figure_sizes(const struct canvas *canvas, size_t panel, char text[64])
+{
+    size_t least = SIZE_MAX, most = 0, count;
+    for (size_t s = 0; s < canvas->groups->num_series; s++) {
+        (void)groups_members(canvas->groups, s, panel, &count);
+        if (count) least = PES_MIN(least, count);
+        most = PES_MAX(most, count);
+    }
+    if (!most)
+        strcpy(text, "n = 0");
+    else if (least == most)
+        snprintf(text, 64, "n = %zu", most);
+    else
+        snprintf(text, 64, "n = %zu to %zu", least, most);
+    return text;
+}
+
 void figure_title(struct canvas *canvas, size_t panel)
 {
-    fprintf(canvas->script, "set title '%s'\n", figure_quote(canvas, canvas->groups->panels[panel]));
+    const char *name = canvas->groups->panels[panel];
+    char sizes[64];
+    fprintf(canvas->script, "set title '%s%s%s'\n", figure_quote(canvas, name), *name ? ", " : "",
+            figure_sizes(canvas, panel, sizes));
 }
 
 void figure_series_tics(struct canvas *canvas)

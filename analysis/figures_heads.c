@@ -105,8 +105,10 @@ static enum pes_status draw_layered(struct canvas *canvas, const char *name, con
     figure_series_tics(canvas);
     for (size_t p = 0; p < panels; p++) {
         const char *combination = groups->panels[p / layers];
-        fprintf(canvas->script, "set title 'layer %zu%s%s'\nplot NaN notitle", p % layers,
-                *combination ? ", " : "", figure_quote(canvas, combination));
+        char sizes[64];
+        fprintf(canvas->script, "set title 'layer %zu%s%s, %s'\nplot NaN notitle", p % layers,
+                *combination ? ", " : "", figure_quote(canvas, combination),
+                figure_sizes(canvas, p / layers, sizes));
         for (size_t s = 0; s < groups->num_series; s++) {
             size_t n = layered_values(canvas, layered, s, p / layers, p % layers, values);
             if (!n) continue;
@@ -202,7 +204,7 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
     const struct groups *groups = canvas->groups;
     struct layered layered;
     TRY(layered_find(canvas->study, "probes", "ablation_drop", NULL, &layered));
-    size_t panels = PES_MIN(groups->num_series * groups->num_panels, (size_t)12);
+    size_t panels = PES_MIN(groups->num_series * groups->num_panels, (size_t)FIGURE_MOST_SERIES);
     if (!layered.column) {
         *missing = "heads weren't ablated (measure.ablate_heads)";
         return PES_OK;
@@ -245,9 +247,12 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
             for (size_t h = 0; h < layered.heads; h++)
                 fprintf(canvas->data, "%zu %zu %.9g\n", h, l, h < n ? mean[h] : 0);
         }
-        fprintf(canvas->script, "set title '%s %s'\nplot data index %zu using 1:2:3 with image notitle\n",
+        size_t trials;
+        (void)groups_members(groups, series, combination, &trials);
+        fprintf(canvas->script,
+                "set title '%s %s, n = %zu'\nplot data index %zu using 1:2:3 with image notitle\n",
                 figure_quote(canvas, groups->series[series]),
-                figure_quote(canvas, groups->panels[combination]), block);
+                figure_quote(canvas, groups->panels[combination]), trials, block);
     }
     pes_free(mean);
     return figure_end(canvas);
@@ -287,8 +292,8 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
             }
             if (points)
                 fprintf(canvas->script,
-                        ", \\\n  data index %zu using 1:2 with points pt 7 ps 0.45 lc rgb '%s' title '%s'",
-                        block, figure_color(s), figure_quote(canvas, groups->series[s]));
+                        ", \\\n  data index %zu using 1:2 with points pt %d ps 0.45 lc rgb '%s' title '%s'",
+                        block, s < 8 ? 7 : 9, figure_color(s), figure_quote(canvas, groups->series[s]));
         }
         fputs("\nunset key\n", canvas->script);
     }

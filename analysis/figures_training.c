@@ -228,9 +228,15 @@ static enum pes_status draw_profiles(struct canvas *canvas, const char **missing
     if (!block || !any) return PES_MEMORY;
     TRY(figure_begin(canvas, "profiles", 600, 420));
     figure_layout(canvas, 1, 1, true);
-    fputs("set xlabel 'test accuracy'\nset ylabel 'share of runs above it'\nset yrange [0:1.02]\nset xrange "
-          "[0:1]\n",
-          canvas->script);
+    size_t runs = 0, count;
+    for (size_t s = 0; s < groups->num_series * groups->num_panels; s++) {
+        (void)groups_members(groups, s % groups->num_series, s / groups->num_series, &count);
+        runs += count;
+    }
+    fprintf(canvas->script,
+            "set xlabel 'test accuracy (n = %zu runs in all)'\nset ylabel 'share of runs above it'\n"
+            "set yrange [0:1.02]\nset xrange [0:1]\n",
+            runs);
     enum pes_status status = PES_OK;
     for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
         block[s] = figure_block(canvas, groups->series[s]);

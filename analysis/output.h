@@ -180,7 +180,11 @@ size_t figure_columns(size_t panels);
 /* Pixels for so many panels of `each`. */
 int figure_width(size_t panels, int each);
 int figure_height(size_t panels, int each);
-void figure_title(struct canvas *canvas, size_t panel);
+/* "n = 8", "n = 7 to 8": finished trials of the series of a panel. */
+const char *figure_sizes(const struct canvas *canvas, size_t panel, char text[64]);
+void figure_title(struct canvas *canvas, size_t panel); /* with the sizes */
+/* Series shown where each has a picture of its own. */
+#define FIGURE_MOST_SERIES 16
 /* Ticks with the names of the series at 0, 1, ... */
 void figure_series_tics(struct canvas *canvas);
 /* Deterministic sideways shift in [-1, 1] for point number i of a column of points. */
