@@ -28,8 +28,9 @@ SIZES = {
     "b4": {"layers": 2, "heads": 4, "causal": True},
 }
 PACKAGES = ["torch", "jax", "numpy", "setuptools"]
-# Of every gradient: the largest difference over the tensor's largest element; float sums in another order.
-TOLERANCE = 2e-4
+# Norm of the difference over the norm, of every tensor's gradient. Sums in another order make about 1e-6; a unit of a
+# ReLU whose input is 0 but for rounding may open on one side alone.
+TOLERANCE = 1e-3
 
 
 def options():
@@ -63,8 +64,9 @@ def compare(name, peer, saved):
     import numpy as np
 
     loss, gradients = peer.gradients()
-    worst = max((float(np.abs(gradients[key] - value).max() / max(np.abs(value).max(), 1e-12)), key)
-                for key, value in saved.gradients.items() if np.abs(value).max() > 1e-7)
+    norm = np.linalg.norm
+    worst = max((float(norm(gradients[key] - value) / norm(value)), key) for key, value in saved.gradients.items()
+                if not key.endswith("attn.bk"))  # the softmax takes it out: it is 0 but for rounding
     if abs(loss - saved.loss) > 1e-5 * abs(saved.loss) or worst[0] > TOLERANCE:
         sys.exit(f"bench_peer: {name}: loss {loss} against {saved.loss}, gradient of {worst[1]} off by {worst[0]:.2g}")
     return worst[0]
