@@ -83,6 +83,25 @@ static double *key_rows(const struct source *s, int layer, const double *wq)
     return wk;
 }
 
+/* W_o, as a constraint makes it of W_v where there is one. */
+static double *output_matrix(const struct source *s, int layer, const double *wv)
+{
+    size_t C = s->C, count = 0;
+    double *wo = find(s, layer, "attn.wo", &count);
+    if (wo) return wo;
+    const double *scale = find(s, layer, "attn.value_scale", &count);
+    bool antisymmetric = !strcmp(golden_text(s->file, s->group, "value_symmetry"), "antisymmetric");
+    wo = take(s, C * C);
+    for (size_t row = 0; row < C; row++) {
+        double factor = scale ? scale[count == C ? row : row / 2] : 1;
+        size_t from = antisymmetric ? row ^ 1 : row;
+        if (antisymmetric && row % 2) factor = -factor;
+        for (size_t c = 0; c < C; c++)
+            wo[c * C + row] = factor * wv[from * C + c];
+    }
+    return wo;
+}
+
 static void fill_layer(const struct source *s, int layer, struct pes_head *heads)
 {
     size_t C = s->C, D = s->D;
@@ -91,9 +110,11 @@ static void fill_layer(const struct source *s, int layer, struct pes_head *heads
     double *wq = mla ? compose(s, layer, "attn.w_uq", "attn.w_dq") : get(s, layer, "attn.wq");
     double *wk = mla ? compose(s, layer, "attn.w_uk", "attn.w_dkv") : key_rows(s, layer, wq);
     double *wv = mla ? compose(s, layer, "attn.w_uv", "attn.w_dkv") : get(s, layer, "attn.wv");
-    double *wo = get(s, layer, "attn.wo"), *gain = get(s, layer, "norm1.weight");
+    double *wo = output_matrix(s, layer, wv), *gain = get(s, layer, "norm1.weight");
     double *rq = mla ? compose(s, layer, "attn.w_qr", "attn.w_dq") : NULL;
     double *rk = mla ? get(s, layer, "attn.w_kr") : NULL;
+    bool shared =
+        golden_has(s->file, s->group, "published_query") && golden_bool(s->file, s->group, "published_query");
     size_t rotary = mla ? (size_t)golden_int(s->file, s->group, "d_rope") : D;
     double *frequencies = take(s, rotary / 2), *zeros = take(s, D);
     for (size_t t = 0; t < rotary / 2; t++)
@@ -116,7 +137,7 @@ static void fill_layer(const struct source *s, int layer, struct pes_head *heads
                                      .key_folds = !embedding,
                                      .centred = true,
                                      .pairs = (int)(rotary / 2),
-                                     .rq = mla ? rq + h * rotary * C : wq + h * D * C,
+                                     .rq = mla ? rq + (shared ? 0 : h * rotary * C) : wq + h * D * C,
                                      .rk = mla ? rk : wk + h * D * C,
                                      .frequencies = frequencies};
     }

@@ -22,6 +22,21 @@ static const struct pes_key_table *keys(struct pes_arena *arena)
     return pes_key_table_create(sources, used, arena);
 }
 
+static int integer(const struct golden_file *file, const char *group, const char *name)
+{
+    return (int)golden_int(file, group, name);
+}
+
+static bool is(const struct golden_file *file, const char *group, const char *name, const char *value)
+{
+    return strcmp(golden_text(file, group, name), value) == 0;
+}
+
+static bool has_set(const struct golden_file *file, const char *group, const char *name)
+{
+    return golden_has(file, group, name) && golden_bool(file, group, name);
+}
+
 static enum pes_status configure_plugins(const struct golden_file *file, const char *group,
                                          struct pes_arena *arena, const struct pes_config **config)
 {
@@ -32,18 +47,10 @@ static enum pes_status configure_plugins(const struct golden_file *file, const c
     TRY(pes_config_set(created, arena, "model.pe", golden_text(file, group, "pe")));
     if (golden_bool(file, group, "rope_add_sinusoid"))
         TRY(pes_config_set(created, arena, "model.rope_add_sinusoid", "true"));
+    if (is(file, group, "pe", "alibi") && golden_has(file, group, "alibi_slopes"))
+        TRY(pes_config_set(created, arena, "model.alibi_slopes", golden_text(file, group, "alibi_slopes")));
     *config = created;
     return pes_config_resolve(created, arena);
-}
-
-static int integer(const struct golden_file *file, const char *group, const char *name)
-{
-    return (int)golden_int(file, group, name);
-}
-
-static bool is(const struct golden_file *file, const char *group, const char *name, const char *value)
-{
-    return strcmp(golden_text(file, group, name), value) == 0;
 }
 
 /* One of two values of a text attribute; anything else isn't supported. */
@@ -93,7 +100,8 @@ static enum pes_status configure(const struct golden_file *file, const char *gro
         .pe_heads = head_set(file, group),
         .pe_layers = UINT64_MAX,
         .symmetry = pes_symmetry_find(golden_text(file, group, "symmetry")),
-        .value_symmetry = &pes_symmetry_none,
+        .value_symmetry = pes_symmetry_find(
+            golden_has(file, group, "value_symmetry") ? golden_text(file, group, "value_symmetry") : "none"),
         .penalty = pes_penalty_find(golden_text(file, group, "penalty")),
         .penalty_weight = golden_real(file, group, "penalty_weight"),
         .config = config,
@@ -105,8 +113,13 @@ static enum pes_status configure(const struct golden_file *file, const char *gro
     if (mla) {
         out->d_latent = integer(file, group, "d_latent");
         out->d_rope = integer(file, group, "d_rope");
+        out->published = (struct pes_published_latent){
+            .rotation = has_set(file, group, "published_rotation"),
+            .query = has_set(file, group, "published_query"),
+            .positions = has_set(file, group, "published_positions"),
+        };
     }
-    if (!out->position || !out->symmetry || !out->penalty)
+    if (!out->position || !out->symmetry || !out->value_symmetry || !out->penalty)
         return pes_fail(PES_INPUT, "unknown scheme, constraint or penalty");
     return PES_OK;
 }

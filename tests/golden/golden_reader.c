@@ -117,6 +117,11 @@ const char *golden_text(const struct golden_file *file, const char *group, const
     return mutable->text;
 }
 
+bool golden_has(const struct golden_file *file, const char *group, const char *name)
+{
+    return H5Aexists_by_name(file->id, group, name, H5P_DEFAULT) > 0;
+}
+
 size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values,
                    size_t most)
 {

@@ -24,6 +24,8 @@ const char *golden_group(const struct golden_file *file, size_t index);
 int64_t golden_int(const struct golden_file *file, const char *group, const char *name);
 double golden_real(const struct golden_file *file, const char *group, const char *name);
 bool golden_bool(const struct golden_file *file, const char *group, const char *name);
+/* Whether a group has an attribute: those of variants.h5 alone stand for their defaults elsewhere. */
+bool golden_has(const struct golden_file *file, const char *group, const char *name);
 /* Valid until the next call. */
 const char *golden_text(const struct golden_file *file, const char *group, const char *name);
 size_t golden_ints(const struct golden_file *file, const char *group, const char *name, int64_t *values,
