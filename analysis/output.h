@@ -154,7 +154,8 @@ struct figure {
 #define QUESTION_WORK     "Which heads carry the work?"
 #define QUESTION_POSITION "How does position enter the heads?"
 #define QUESTION_LOOK     "What do heads look at?"
-extern const struct figure figures_training[], figures_heads[], figures_spectra[]; /* ended by name NULL */
+extern const struct figure figures_training[], figures_heads[], figures_spectra[],
+    figures_claims[]; /* ended by name NULL */
 
 /* Opens <name>.dat and <name>.gp and writes what every script begins with.  Sizes in pixels of the SVG. */
 enum pes_status figure_begin(struct canvas *canvas, const char *name, int width, int height);

@@ -6,7 +6,8 @@
 
 enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 100000000 };
 
-static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra};
+static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra,
+                                                figures_claims};
 
 static size_t count_figures(void)
 {

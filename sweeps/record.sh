@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # record.sh RESULTS.h5 [FIGURE...] - keeps what a claim's verdict rests on in sweeps/results/<sweep>/: the verdicts, the
-# value of each trial, the figures named, and in run.txt the run and the hashes. PESWEEP names the program.
+# value of each trial, the figure of these and others named, and in run.txt the run and the hashes. PESWEEP names the
+# program.
 set -euo pipefail
 results=${1:?record.sh RESULTS.h5 [FIGURE...]}
 shift
@@ -17,7 +18,7 @@ name=$(fact report name)
 folder=$(dirname "$0")/results/$name
 mkdir -p "$folder"
 cp "$work/report/tables/"{claims,claim_values}.csv "$folder/"
-for figure in "$@"; do
+for figure in claims "$@"; do
     cp "$work/report/figures/$figure.svg" "$folder/"
 done
 {
