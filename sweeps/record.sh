@@ -23,7 +23,7 @@ for figure in claims "$@"; do
 done
 {
     echo "sweep: $name"
-    echo "sweep hash: $(fact report hash)"
+    echo "sweep file, SHA-256: $(sha256sum "$(dirname "$0")/$name.yaml" | cut -d ' ' -f 1)"
     echo "results file, SHA-256: $(sha256sum "$results" | cut -d ' ' -f 1)"
     echo "program: $(fact status pesweep)"
     echo "trials: $(fact report trials), done $(fact report done), diverged $(fact report diverged), failed $(fact report failed)"

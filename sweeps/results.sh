@@ -34,7 +34,8 @@ section() {
     printf '\n## %s\n\n' "$title"
     [ "$(wc -l <"results/$name/claims.csv")" -le 1 ] || verdicts "results/$name/claims.csv"
     if [ -e "$notes" ]; then tail -n +2 "$notes"; fi
-    printf '\n[Sweep](%s.yaml), hash `%s`. Trials: %s.\n' "$name" "$(fact "$name" "sweep hash")" "$(fact "$name" trials)"
+    printf '\nTrials: %s. [Sweep](%s.yaml): SHA-256 `%s`.\n' "$(fact "$name" trials)" "$name" \
+        "$(fact "$name" "sweep file, SHA-256")"
     printf 'Latest run: %s; program %s.\n' "$(fact "$name" run)" "$(fact "$name" program)"
     printf 'Results file: SHA-256 `%s`.\n' "$(fact "$name" "results file, SHA-256")"
     printf '[Value of each trial](results/%s/claim_values.csv).' "$name"
