@@ -17,7 +17,7 @@ fact() { sed -nE "s/^ *\"$2\": \"?([^\",]*)\"?,?$/\1/p" "$work/$1.json" | head -
 name=$(fact report name)
 folder=$(dirname "$0")/results/$name
 mkdir -p "$folder"
-cp "$work/report/tables/"{claims,claim_values}.csv "$folder/"
+cp "$work/report/tables/"{claims,claim_values,trials}.csv "$folder/"
 for figure in claims "$@"; do
     cp "$work/report/figures/$figure.svg" "$folder/"
 done

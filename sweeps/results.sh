@@ -38,7 +38,7 @@ section() {
         "$(fact "$name" "sweep file, SHA-256")"
     printf 'Latest run: %s; program %s.\n' "$(fact "$name" run)" "$(fact "$name" program)"
     printf 'Results file: SHA-256 `%s`.\n' "$(fact "$name" "results file, SHA-256")"
-    printf '[Value of each trial](results/%s/claim_values.csv).' "$name"
+    printf "[Value of each trial](results/%s/claim_values.csv), [trials](results/%s/trials.csv)." "$name" "$name"
     for figure in results/"$name"/*.svg; do
         if [ -e "$figure" ]; then printf ' [Figure: %s](%s).' "$(basename "$figure" .svg)" "$figure"; fi
     done
