@@ -10,28 +10,21 @@
         PES_HEAD_FINAL("spectra_folded", #name, PES_F64, unit, meaning),
 #define FREQUENCY(group, name, unit, meaning)                                                                \
     {group, name, PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, unit, meaning},
-#define FREQUENCY_CURVE(name, unit, meaning)                                                                 \
-    {"curves", name,   PES_F32, 4, {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY},     \
-     unit,     meaning},                                                                                     \
-        {"curves",                                                                                           \
-         "folded_" name,                                                                                     \
-         PES_F32,                                                                                            \
-         4,                                                                                                  \
-         {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY},                               \
-         unit,                                                                                               \
-         meaning},
-#define ENERGIES(X)                                                                                          \
-    X("frequency_energy", "", "||Re M_t||^2 + ||Im M_t||^2")                                                 \
-    X("phase_energy", "", "||Im M_t||^2 / frequency_energy")                                                 \
-    X("phase_angle", "rad", "argument of tr M_t: equal contents score highest at w_t D")
+/* clang-format off */
+#define FREQUENCY_CURVE(prefix, name, unit, meaning)                                                         \
+    {"curves", prefix name, PES_F32, 4, {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, \
+     unit, meaning},
+/* clang-format on */
+#define ENERGIES(X, place)                                                                                   \
+    X(place, "frequency_energy", "", "||Re M_t||^2 + ||Im M_t||^2")                                          \
+    X(place, "phase_energy", "", "||Im M_t||^2 / frequency_energy")                                          \
+    X(place, "phase_angle", "rad", "argument of tr M_t: equal contents score highest at w_t D")
 #define PAIR(group, name, meaning)                                                                           \
     {group, name, PES_F64, 4, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY, PES_DIM_RE_IM}, "", meaning},
 #define FREQUENCIES(group)                                                                                   \
     FREQUENCY(group, "angular_frequency", "rad",                                                             \
               "angle w_t per position; as if paired for heads that don't rotate")                            \
-    FREQUENCY(group, "frequency_energy", "", "||Re M_t||^2 + ||Im M_t||^2")                                  \
-    FREQUENCY(group, "phase_energy", "", "||Im M_t||^2 / frequency_energy")                                  \
-    FREQUENCY(group, "phase_angle", "rad", "argument of tr M_t: equal contents score highest at w_t D")      \
+    ENERGIES(FREQUENCY, group)                                                                               \
     PAIR(group, "real_eigenvalue_1", "larger non-zero eigenvalue of Re M_t")                                 \
     PAIR(group, "real_eigenvalue_2", "smaller non-zero eigenvalue of Re M_t")                                \
     PAIR(group, "imaginary_eigenvalue_1", "larger non-zero eigenvalue of Im M_t")                            \
@@ -43,7 +36,8 @@ static const struct pes_variable variables[] = {
     PES_PHASE_SCALARS(CURVE)
     PES_HEAD_CURVE("phase_flags", PES_U8, "", PES_FLAGS_MEANING),
     PES_HEAD_CURVE("folded_phase_flags", PES_U8, "", PES_FLAGS_MEANING),
-    ENERGIES(FREQUENCY_CURVE)
+    ENERGIES(FREQUENCY_CURVE, "")
+    ENERGIES(FREQUENCY_CURVE, "folded_")
     PES_PHASE_SCALARS(BOTH)
     BOTH(phase_fraction_percentile, "", PES_PERCENTILE("phase_fraction"))
     FREQUENCIES("spectra")
