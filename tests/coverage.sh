@@ -11,7 +11,7 @@ ctest --test-dir build/coverage -L "$labels" > build/coverage/tests.log || tail 
 
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
-find "$PWD/build/coverage/CMakeFiles" -name '*.gcda' > "$folder/data"
+find "$PWD/build/coverage/CMakeFiles" -name '*.gcno' > "$folder/data"
 root=$PWD
 (cd "$folder" && xargs gcov --json-format --branch-probabilities --preserve-paths < data > /dev/null 2>&1)
 python3 - "$root" "$folder" <<'END'

@@ -184,7 +184,7 @@ static json_t *place_schema(const char *path, bool integer, enum place place)
 
 static bool in_trials(const char *path)
 {
-    return strncmp(path, "measure.", 8) && strncmp(path, "store.", 6);
+    return strncmp(path, "measure.", 8) != 0 && strncmp(path, "store.", 6) != 0;
 }
 
 /* Blocks that end in `name`: the same rule as for keys, since a name must mean one thing. */
