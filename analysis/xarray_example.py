@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""xarray_example.py RESULTS.h5 - from a results file to a table and to one head's spectrum, in a few lines of xarray.
+"""xarray_example.py RESULTS.h5 [FIGURE] - from a results file to tables, spectra and a figure, in a few lines of xarray.
 
-Needs xarray with h5netcdf or netCDF4 (Debian: python3-xarray python3-h5netcdf).  Every group is a data set of its own;
+Needs xarray with h5netcdf (Debian: python3-xarray python3-h5netcdf), for a figure matplotlib (python3-matplotlib).  Every group is a data set of its own;
 `trial` has the same numbers in all of them, so swept values from /trials can be joined to any variable.
 """
 import sys
@@ -12,13 +12,13 @@ import xarray as xr
 
 def open_results(path):
     """All groups by name; swept values and outcome as coordinates of `trial` in each."""
-    trials = xr.open_dataset(path, group="trials")
+    trials = xr.open_dataset(path, group="trials", engine="h5netcdf")
     joined = [name for name in trials.data_vars if name == "status" or "swept_key" in trials[name].attrs]
-    coordinates = {name: trials[name] for name in joined}
+    coordinates = {name: trials[name].load() for name in joined}
     groups = {"trials": trials.assign_coords(coordinates)}
     for name in ("curves", "spectra", "spectra_folded", "attention", "probes", "weights"):
         try:
-            groups[name] = xr.open_dataset(path, group=name).assign_coords(coordinates)
+            groups[name] = xr.open_dataset(path, group=name, engine="h5netcdf").assign_coords(coordinates)
         except (OSError, KeyError):
             continue  # not measured in this sweep
     return groups
@@ -29,7 +29,26 @@ def finished(data):
     return data.isel(trial=(data["status"] == 2).values)
 
 
-def main(path):
+def draw(curves, figure):
+    """Mean test accuracy of each scheme over the steps, a thin line for every trial."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    plot, axes = pyplot.subplots(figsize=(6, 4))
+    colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#882255"]
+    steps = curves["evaluation_step"].isel(trial=0)
+    for colour, (scheme, group) in zip(colours * 4, curves["test_accuracy"].groupby("pe")):
+        axes.plot(steps, group.transpose("evaluation", "trial"), color=colour, alpha=0.3, linewidth=0.7)
+        axes.plot(steps, group.mean("trial"), color=colour, label=f"{scheme} (n = {group.sizes['trial']})")
+    axes.set(xlabel="step", ylabel="test accuracy", ylim=(0, 1.02))
+    axes.legend(frameon=False)
+    plot.savefig(figure)
+    print("\nfigure:", figure)
+
+
+def main(path, figure=None):
     results = open_results(path)
     trials = finished(results["trials"])
     print(f"{trials.sizes['trial']} finished trials of {results['trials'].sizes['trial']}")
@@ -47,6 +66,9 @@ def main(path):
     print("\ntest accuracy of trial", int(first["trial"]))
     print(curve.dropna("step").to_series().to_string())
 
+    if figure and "pe" in curves.coords:
+        draw(curves, figure)
+
     # Complex eigenvalues of every head: the last axis holds real and imaginary part.
     if "spectra" in results and "eigenvalues" in results["spectra"]:
         parts = finished(results["spectra"])["eigenvalues"]
@@ -57,6 +79,6 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__.splitlines()[0])
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -41,7 +41,11 @@ static enum pes_status check_format(const struct results *results)
     char format[64];
     int version = 0;
     if (!hdf_get_text(results->file, "format", format, sizeof format) || strcmp(format, STORE_FORMAT))
-        return pes_fail(PES_INPUT, "%s is an HDF5 file, but not one of pesweep's results", results->path);
+        return pes_fail(
+            PES_INPUT, "%s is an HDF5 file, but not one of pesweep's results%s", results->path,
+            H5Lexists(results->file, "models", H5P_DEFAULT) > 0
+                ? ": it holds heads of models, which `pesweep inspect --behaviour` compares itself"
+                : "");
     if (!hdf_get_int(results->file, "schema_version", &version))
         return pes_fail(PES_INPUT, "%s is damaged: its schema version is missing", results->path);
     if (version != PES_SCHEMA_VERSION)
