@@ -213,6 +213,7 @@ static enum pes_status toeplitz_blocks(struct canvas *canvas, const struct pes_c
     /* Whole trials are left out evenly where the eigenvalues of all would take too long. */
     size_t every = 1 + (size_t)((double)(trials * heads) * (double)T * (double)T * (double)T / 2e9);
     memset(symbol.mean, 0, 4 * T * sizeof *room);
+    pes_blas_set_threads(1); /* small matrices: waiting for threads would take longer than they do */
     *used = 0;
     for (size_t t = 0; t < canvas->study->num_trials; t++) {
         if (canvas->groups->series_of[t] != series || !pes_study_finished(canvas->study, t)) continue;
