@@ -116,9 +116,10 @@ enum pes_status pes_sweep_cost(const struct pes_sweep *sweep, const struct pes_t
     int64_t micro_batch = pes_config_int(config, "train.micro_batch");
     if (!micro_batch) micro_batch = pes_model_micro_batch(&model);
     micro_batch = PES_MIN(micro_batch, pes_config_int(config, "train.batch"));
-    cost->memory_bytes = pes_workspace_bytes(&model, (int)micro_batch, true) +
-                         pes_workspace_bytes(&model, (int)micro_batch, false) + data_bytes +
-                         4 * padded * sizeof(real);
+    /* Training, with its gradient, and measuring take turns in the same memory. */
+    cost->memory_bytes = PES_MAX(pes_workspace_bytes(&model, (int)micro_batch, true) + padded * sizeof(real),
+                                 pes_workspace_bytes(&model, (int)micro_batch, false)) +
+                         data_bytes + 3 * padded * sizeof(real);
     cost->seconds = (cost->train_flops + cost->evaluate_flops + cost->probe_flops) / PES_COST_RATE;
     return PES_OK;
 }

@@ -34,6 +34,7 @@ enum pes_status pes_run_evaluate(struct pes_run *run)
     int64_t most = pes_config_int(run->settings, "measure.evaluate_sequences");
     if (most && !last) sequences = PES_MIN(sequences, most);
 
+    TRY(pes_run_take_workspace(run, false));
     pes_model_prepare(run->model, run->evaluation, state->parameters, NULL);
     struct pes_loss loss = {0};
     TRY(test(run, sequences, &loss));
@@ -69,6 +70,7 @@ static bool interrupted(void *context)
 enum pes_status pes_run_measure(struct pes_run *run, bool final)
 {
     struct pes_train_state *state = &run->state;
+    TRY(pes_run_take_workspace(run, false));
     struct pes_measurement measurement = {.settings = run->settings,
                                           .model = run->model,
                                           .parameters = state->parameters,
@@ -80,16 +82,16 @@ enum pes_status pes_run_measure(struct pes_run *run, bool final)
                                           .num_checkpoints = state->num_checkpoints,
                                           .seed = run->seed,
                                           .row = &state->row,
-                                          .arena = run->scratch,
+                                          .arena = run->work,
                                           .interrupted = interrupted,
                                           .context = run};
     if (!final)
         pes_row_put(&state->row, "curves", "checkpoint_step", &state->num_checkpoints, (double)state->step);
     for (size_t i = 0; pes_measures[i]; i++) {
         if (!pes_measures[i]->wanted(run->settings)) continue;
-        struct pes_arena_mark mark = pes_arena_mark(run->scratch);
+        struct pes_arena_mark mark = pes_arena_mark(run->work);
         enum pes_status status = pes_measures[i]->run(&measurement);
-        pes_arena_rewind(run->scratch, mark);
+        pes_arena_rewind(run->work, mark);
         TRY(status);
         TRY(pes_run_tick(run));
     }

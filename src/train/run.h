@@ -11,15 +11,16 @@ struct pes_run {
     const struct pes_train_hooks *hooks;
     struct pes_train_result *result;
     struct pes_arena *arena;   /* lives as long as the trial */
-    struct pes_arena *scratch; /* rewound after every step, evaluation and family */
+    struct pes_arena *scratch; /* rewound after every step and evaluation */
+    struct pes_arena *work;    /* what training needs, or evaluating and the family that is being measured */
 
     struct pes_data *data;
     uint64_t data_hash; /* of the task's files; 0 = it reads none */
     struct pes_model_config model_config;
     struct pes_model *model;
     struct pes_optimizer optimizer;
-    struct pes_workspace *training, *evaluation;
-    real *gradient;
+    struct pes_workspace *training, *evaluation; /* one of them at a time, the other is NULL */
+    real *gradient;                              /* beside `training` */
     int64_t steps;
     int batch, micro_batch;
     uint64_t seed;
@@ -31,6 +32,10 @@ struct pes_run {
     struct pes_train_state state; /* of the last finished step: the only thing that changes */
     bool save_wanted;
 };
+
+/* Makes `training` and `gradient`, or `evaluation`, in the memory of the other: both together would be a
+ * third of what a large trial takes. */
+enum pes_status pes_run_take_workspace(struct pes_run *run, bool training);
 
 /* Asks the caller whether to go on: PES_STOPPED if not. */
 enum pes_status pes_run_tick(struct pes_run *run);

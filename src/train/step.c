@@ -93,6 +93,7 @@ static enum pes_status update(struct pes_run *run, const struct pes_loss *loss)
 enum pes_status pes_run_step(struct pes_run *run)
 {
     struct pes_batch batch;
+    TRY(pes_run_take_workspace(run, true));
     TRY(pes_data_train_batch(run->data, run->state.step, run->batch, run->scratch, &batch));
     int64_t labels = count_labels(run, &batch);
     if (!labels) {

@@ -60,8 +60,19 @@ static enum pes_status take_state(struct pes_run *run)
     state->parameters = pes_arena_take(run->arena, count, sizeof(real));
     state->m = pes_arena_take(run->arena, count, sizeof(real));
     state->v = pes_arena_take(run->arena, count, sizeof(real));
-    run->gradient = pes_arena_take(run->arena, count, sizeof(real));
-    return state->parameters && state->m && state->v && run->gradient ? PES_OK : PES_MEMORY;
+    return state->parameters && state->m && state->v ? PES_OK : PES_MEMORY;
+}
+
+enum pes_status pes_run_take_workspace(struct pes_run *run, bool training)
+{
+    if (training ? run->training : run->evaluation) return PES_OK;
+    pes_arena_rewind(run->work, (struct pes_arena_mark){0});
+    run->training = run->evaluation = NULL;
+    run->gradient = NULL;
+    TRY(pes_workspace_create(run->model, run->micro_batch, training, run->work,
+                             training ? &run->training : &run->evaluation));
+    if (training) run->gradient = pes_arena_take(run->work, run->state.num_parameters, sizeof(real));
+    return training && !run->gradient ? PES_MEMORY : PES_OK;
 }
 
 static void start_afresh(struct pes_run *run)
@@ -109,8 +120,6 @@ static enum pes_status set_up(struct pes_run *run, const struct pes_trial *trial
     run->micro_batch = PES_MIN(run->micro_batch, run->batch);
     TRY(pes_model_create(&run->model_config, run->arena, &run->model));
     TRY(take_state(run));
-    TRY(pes_workspace_create(run->model, run->micro_batch, true, run->arena, &run->training));
-    TRY(pes_workspace_create(run->model, run->micro_batch, false, run->arena, &run->evaluation));
     enum pes_status status = pes_data_open(run->config, run->arena, &run->data);
     if (status == PES_OK && pes_data_reads_files(run->config))
         status = pes_data_fingerprint(run->config, &run->data_hash);
@@ -211,14 +220,17 @@ enum pes_status pes_train_trial(const struct pes_sweep *sweep, size_t trial, con
                           .result = result,
                           .arena = pes_arena_create(),
                           .scratch = pes_arena_create(),
+                          .work = pes_arena_create(),
                           .state.row = *row};
-    enum pes_status status = run.arena && run.scratch ? set_up(&run, &sweep->trials[trial]) : PES_MEMORY;
+    enum pes_status status =
+        run.arena && run.scratch && run.work ? set_up(&run, &sweep->trials[trial]) : PES_MEMORY;
     if (status == PES_OK) {
         status = train(&run);
         if (status == PES_STOPPED) save(&run);
     }
     status = conclude(&run, status);
     pes_data_close(run.data);
+    pes_arena_destroy(run.work);
     pes_arena_destroy(run.scratch);
     pes_arena_destroy(run.arena);
     return status;

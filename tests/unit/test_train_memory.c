@@ -30,7 +30,7 @@ static double peak_of_training(const char *text)
 }
 
 /* Values, gradient and two moments; what backward needs of one micro-batch (x, n1, q k v, o, xm, n2 and h of
- * each layer); the data set.  Stored maps and weights come on top: they are results. */
+ * each layer); the data set. */
 static double bytes_needed(const char *text)
 {
     struct fixture f = fixture_open(text);
@@ -68,10 +68,7 @@ static void expect_bound(const char *text)
 static void a_large_model_stays_within_half_as_much_again_as_it_needs(void **state)
 {
     (void)state;
-    expect_bound(LARGE_MODEL
-                 "store: {weights: none, attention: none}\n"
-                 "measure: {checkpoints: 2, nulls: 0, ablate_heads: false, symmetrisation: false,\n"
-                 "          attention_maps: 0}\n");
+    expect_bound(LARGE_MODEL "measure: {checkpoints: 2, nulls: 0, ablate_heads: false}\n");
 }
 
 static void a_large_data_set_stays_within_half_as_much_again_as_it_needs(void **state)
