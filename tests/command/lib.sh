@@ -4,6 +4,7 @@ set -u
 : "${PESWEEP:?the program under test}" "${SOURCE:?the folder of the project}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export ASAN_OPTIONS=detect_leaks=0 # MPI libraries and what they load give back nothing at their end
 export OMP_WAIT_POLICY=passive
 unset SLURM_JOB_ID SLURM_PROCID SLURM_STEP_NUM_TASKS
 
