@@ -13,7 +13,7 @@ set -euo pipefail
 
 build=(gcc libc6-dev cmake ninja-build pkg-config git openmpi-bin libopenmpi-dev libhdf5-openmpi-dev
     libopenblas-openmp-dev liblapacke-dev libyaml-dev libxxhash-dev libjansson-dev librandom123-dev gnuplot-nox node-d3)
-tests=(libcmocka-dev clang clang-format hdf5-tools python3 python3-h5py python3-xarray python3-h5netcdf
+tests=(libcmocka-dev valgrind clang clang-format hdf5-tools python3 python3-h5py python3-xarray python3-h5netcdf
     python3-netcdf4 python3-yaml python3-jsonschema groff bsdutils dpkg-dev chromium python3-matplotlib)
 slurm=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
 mpich=(mpich libmpich-dev libhdf5-mpich-dev)
