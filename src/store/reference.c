@@ -127,7 +127,7 @@ void pes_store_print_reference(FILE *out, bool markdown)
 void pes_heads_print_reference(FILE *out, bool markdown, const struct pes_variable *variables)
 {
     fprintf(out, "\nFile of heads (inspect): /spectra and /spectra_folded as in a results file with the "
-                 "dimension model in place of trial, and\n");
+                 "dimension model in place of trial, and these:\n");
     for (const struct store_group *group = store_groups; group->name; group++) {
         if (!is_of_heads(group)) continue;
         print_group(out, markdown, group);

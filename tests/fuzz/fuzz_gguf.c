@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "fuzz_heads.h"
+#include "fuzz_weights.h"
 
 #include "../../src/pretrained/gguf.h"
 
@@ -16,12 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     json_t *config;
     enum pes_status status = gguf_parse("fuzz.gguf", &mapping, arena, &tensors, &count, &config);
     if (status != PES_OK) CHECK(pes_error_message()[0]);
-    for (size_t i = 0; status == PES_OK && i < count; i++) {
-        double numbers[8];
-        uint64_t some = PES_MIN(tensors[i].count, (uint64_t)PES_COUNT(numbers));
-        if (pes_weight_read(&tensors[i], 0, some, numbers) != PES_OK) continue;
-        CHECK(pes_weight_read(&tensors[i], tensors[i].count - some, some, numbers) == PES_OK);
-    }
+    if (status == PES_OK) fuzz_read_weights(tensors, count);
     if (status == PES_OK) json_decref(config);
     pes_arena_destroy(arena);
     if (status != PES_OK) return 0;

@@ -1,5 +1,6 @@
 /* fuzz_safetensors.c - any bytes as a safetensors file: header, then numbers of every tensor. */
 #include "fuzz.h"
+#include "fuzz_weights.h"
 
 #include "../../src/pretrained/safetensors.h"
 
@@ -12,12 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     json_t *metadata;
     enum pes_status status = pes_safetensors_parse("fuzz", &mapping, arena, &tensors, &count, &metadata);
     if (status != PES_OK) CHECK(pes_error_message()[0]);
-    for (size_t i = 0; status == PES_OK && i < count; i++) {
-        double numbers[8];
-        uint64_t some = PES_MIN(tensors[i].count, (uint64_t)PES_COUNT(numbers));
-        if (pes_weight_read(&tensors[i], 0, some, numbers) != PES_OK) continue;
-        CHECK(pes_weight_read(&tensors[i], tensors[i].count - some, some, numbers) == PES_OK);
-    }
+    if (status == PES_OK) fuzz_read_weights(tensors, count);
     if (status == PES_OK) json_decref(metadata);
     pes_arena_destroy(arena);
     return 0;

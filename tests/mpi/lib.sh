@@ -3,26 +3,8 @@
 set -u
 : "${PESWEEP:?the program under test}" "${COMPARE:?the program compare_results}"
 MPIRUN=${MPIRUN:-mpirun}
-# More ranks than cores, as any user including root, nowhere bound: by environment, so that other MPIs don't mind.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export ASAN_OPTIONS=detect_leaks=0 # MPI libraries and what they load give back nothing at their end
-export OMP_WAIT_POLICY=passive # threads that spin starve each other where cores are shared
-unset SLURM_JOB_ID SLURM_PROCID SLURM_STEP_NUM_TASKS
-
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pesweep-mpi-XXXXXX")
-cd "$folder" || exit 1
-failed=0
-finish() {
-    if [ $failed = 0 ]; then rm -rf "$folder"; else echo "left behind: $folder"; fi
-    exit $failed
-}
-trap finish EXIT
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+kind=mpi
+. "$(dirname "${BASH_SOURCE[0]}")/../folder.sh"
 
 # on N COMMAND...: with N ranks; 0 is the bare program.  Takes the place of the shell it is called in, so that its
 # process number is the launcher's: call it behind &, in ( ), or by expect.

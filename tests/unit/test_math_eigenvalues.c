@@ -1,29 +1,9 @@
 /* test_math_eigenvalues.c - many eigenvalue problems together against known spectra and LAPACK's dgeev, on
  * every instruction set; orthonormal rows by Cholesky. */
 #include "kernel_cases.h"
-#include "pesweep/linalg.h"
+#include "linalg_fixture.h"
 
 enum { MOST = 130, MANY = 11 };
-
-static int set_up(void **state)
-{
-    pes_blas_set_threads(1);
-    *state = pes_arena_create();
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    pes_arena_destroy(*state);
-    return 0;
-}
-
-static double *take(struct pes_arena *arena, size_t count)
-{
-    double *x = pes_arena_take(arena, count, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
 
 /* Each right value has one of its own among the found ones, within `tolerance`. */
 static void assert_same_spectrum(size_t n, const double *found, const double *right, double tolerance)

@@ -8,30 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "pesweep/linalg.h"
+#include "linalg_fixture.h"
 #include "pesweep/rng.h"
 
 enum { MOST = 130 };
-
-static int set_up(void **state)
-{
-    pes_blas_set_threads(1);
-    *state = pes_arena_create();
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    pes_arena_destroy(*state);
-    return 0;
-}
-
-static double *take(struct pes_arena *arena, size_t count)
-{
-    double *x = pes_arena_take(arena, count, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
 
 static double *take_normal(struct pes_arena *arena, size_t count, uint64_t seed)
 {
