@@ -13,14 +13,7 @@ static const struct pes_variable variables[] = {
      "largest share of a head in the layer's accuracy drops; NaN where no drop is significant"},
     {"curves", "deposit_gini", PES_F32, 2, {PES_DIM_CHECKPOINT, PES_DIM_LAYER}, "",
      "Gini coefficient of the layer's accuracy drops; NaN where no drop is significant"},
-    {"probes", "ablation_drop", PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "",
-     "accuracy lost without the head, on the whole test set"},
-    {"probes", "ablation_drop_error", PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "",
-     "paired standard error of ablation_drop"},
-    {"probes", "ablation_loss_change", PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "nat",
-     "loss gained without the head, on the whole test set"},
-    {"probes", "ablation_loss_change_error", PES_F64, 2, {PES_DIM_LAYER, PES_DIM_HEAD}, "nat",
-     "paired standard error of ablation_loss_change"},
+    PES_EFFECT_VARIABLES("ablation", "without the head, on the whole test set", 2, {PES_DIM_LAYER, PES_DIM_HEAD}),
     {"probes", "deposit_share", PES_F64, 1, {PES_DIM_LAYER}, "",
      "largest share of a head in the layer's accuracy drops; NaN where no drop is significant"},
     {"probes", "deposit_gini", PES_F64, 1, {PES_DIM_LAYER}, "",
@@ -39,34 +32,26 @@ static bool wanted(const struct pes_config *settings)
     return pes_config_bool(settings, "measure.ablate_heads");
 }
 
-/* Index into a variable: [checkpoint, layer, head] or, at the end, [layer, head]. */
-static void put(const struct pes_measurement *m, const char *name, size_t layer, size_t head, double value)
-{
-    if (m->final)
-        pes_row_put(m->row, "probes", name, (size_t[]){layer, head}, value);
-    else
-        pes_row_put(m->row, "curves", name, (size_t[]){m->checkpoint, layer, head}, value);
-}
-
 static void put_layer(const struct pes_measurement *m, size_t layer, const struct pes_probe_effect *effects)
 {
     const struct pes_model_config *config = &m->model->config;
     size_t H = (size_t)config->shape.H;
+    /* Indices are [checkpoint, layer, head] or, at the end, [layer, head]. */
+    const char *group = m->final ? "probes" : "curves";
+    const size_t skipped = m->final ? 1 : 0, of_layer[] = {m->checkpoint, layer, 0};
     double drops[64], errors[64];
     for (size_t h = 0; h < H; h++) {
         drops[h] = effects[h].drop;
         errors[h] = effects[h].drop_error;
-        put(m, "ablation_drop", layer, h, effects[h].drop);
-        put(m, "ablation_drop_error", layer, h, effects[h].drop_error);
-        put(m, "ablation_loss_change", layer, h, effects[h].loss_change);
-        put(m, "ablation_loss_change_error", layer, h, effects[h].loss_change_error);
+        const size_t of_head[] = {m->checkpoint, layer, h};
+        pes_probe_put(m, group, "ablation", of_head + skipped, &effects[h]);
     }
     uint64_t acting = config->pe_layers >> layer & 1 ? config->pe_heads : 0;
     struct pes_deposit deposit = pes_probe_deposit(drops, errors, H, acting);
-    put(m, "deposit_share", layer, 0, deposit.share);
-    put(m, "deposit_gini", layer, 0, deposit.gini);
-    put(m, "deposit_herfindahl", layer, 0, deposit.herfindahl);
-    put(m, "deposit_rotated_share", layer, 0, deposit.rotated_share);
+    pes_row_put(m->row, group, "deposit_share", of_layer + skipped, deposit.share);
+    pes_row_put(m->row, group, "deposit_gini", of_layer + skipped, deposit.gini);
+    pes_row_put(m->row, group, "deposit_herfindahl", of_layer + skipped, deposit.herfindahl);
+    pes_row_put(m->row, group, "deposit_rotated_share", of_layer + skipped, deposit.rotated_share);
 }
 
 static enum pes_status run(const struct pes_measurement *m)
@@ -85,7 +70,7 @@ static enum pes_status run(const struct pes_measurement *m)
             one->change.ablate = pes_probe_single_head(m, l, h);
             if (!one->change.ablate) return PES_MEMORY;
         }
-    TRY(pes_probe_compare(m, sequences, L * H, cases, effects));
+    TRY(pes_probe_compare(m, 0, sequences, L * H, cases, effects));
     for (size_t l = 0; l < L; l++)
         put_layer(m, l, effects + l * H);
     return PES_OK;

@@ -4,29 +4,15 @@
  * Two heads that can stand in for each other cost little alone and much together. */
 #include "probe.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "pesweep/text.h"
 
 /* clang-format off */
-#define BY_PAIR 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_OTHER_HEAD}
-#define BY_LIST 1, {PES_DIM_LIST}
 static const struct pes_variable variables[] = {
-    {"probes", "ablation_pair_drop", PES_F64, BY_PAIR, "",
-     "accuracy lost without both heads, on the whole test set; NaN for a head with itself"},
-    {"probes", "ablation_pair_drop_error", PES_F64, BY_PAIR, "", "paired standard error of ablation_pair_drop"},
-    {"probes", "ablation_pair_loss_change", PES_F64, BY_PAIR, "nat",
-     "loss gained without both heads, on the whole test set; NaN for a head with itself"},
-    {"probes", "ablation_pair_loss_change_error", PES_F64, BY_PAIR, "nat",
-     "paired standard error of ablation_pair_loss_change"},
-    {"probes", "ablation_list_drop", PES_F64, BY_LIST, "",
-     "accuracy lost without all heads of the list, on the whole test set"},
-    {"probes", "ablation_list_drop_error", PES_F64, BY_LIST, "", "paired standard error of ablation_list_drop"},
-    {"probes", "ablation_list_loss_change", PES_F64, BY_LIST, "nat",
-     "loss gained without all heads of the list, on the whole test set"},
-    {"probes", "ablation_list_loss_change_error", PES_F64, BY_LIST, "nat",
-     "paired standard error of ablation_list_loss_change"},
+    PES_EFFECT_VARIABLES("ablation_pair", "without both heads, on the whole test set; NaN for a head with itself",
+                         3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_OTHER_HEAD}),
+    PES_EFFECT_VARIABLES("ablation_list", "without all heads of the list, on the whole test set", 1, {PES_DIM_LIST}),
     {.name = NULL},
 };
 /* clang-format on */
@@ -94,23 +80,6 @@ static bool wanted(const struct pes_config *settings)
     return strcmp(pes_config_text(settings, "measure.ablate"), "each") != 0;
 }
 
-static void put(const struct pes_measurement *m, const char *group, const size_t *at,
-                const struct pes_probe_effect *effect)
-{
-    const struct {
-        const char *what;
-        double value;
-    } numbers[] = {{"drop", effect->drop},
-                   {"drop_error", effect->drop_error},
-                   {"loss_change", effect->loss_change},
-                   {"loss_change_error", effect->loss_change_error}};
-    for (size_t i = 0; i < PES_COUNT(numbers); i++) {
-        char name[64];
-        snprintf(name, sizeof name, "ablation_%s_%s", group, numbers[i].what);
-        pes_row_put(m->row, "probes", name, at, numbers[i].value);
-    }
-}
-
 static enum pes_status run_pairs(const struct pes_measurement *m)
 {
     size_t L = (size_t)m->model->config.shape.L, H = (size_t)m->model->config.shape.H, count = 0;
@@ -125,12 +94,12 @@ static enum pes_status run_pairs(const struct pes_measurement *m)
                 sets[l] |= UINT64_C(1) << other;
                 cases[count] = (struct pes_probe_case){(int)l, {.ablate = sets}};
             }
-    TRY(pes_probe_compare(m, pes_data_num_test(m->data), count, cases, effects));
+    TRY(pes_probe_compare(m, 0, pes_data_num_test(m->data), count, cases, effects));
     for (size_t l = 0; l < L; l++)
         for (size_t h = 0; h < H; h++)
             for (size_t other = h + 1; other < H; other++, effects++) {
-                put(m, "pair", (size_t[]){l, h, other}, effects);
-                put(m, "pair", (size_t[]){l, other, h}, effects);
+                pes_probe_put(m, "probes", "ablation_pair", (size_t[]){l, h, other}, effects);
+                pes_probe_put(m, "probes", "ablation_pair", (size_t[]){l, other, h}, effects);
             }
     return PES_OK;
 }
@@ -152,9 +121,9 @@ static enum pes_status run_lists(const struct pes_measurement *m)
             first++;
         cases[c] = (struct pes_probe_case){first, {.ablate = sets + c * (size_t)L}};
     }
-    TRY(pes_probe_compare(m, pes_data_num_test(m->data), count, cases, effects));
+    TRY(pes_probe_compare(m, 0, pes_data_num_test(m->data), count, cases, effects));
     for (size_t c = 0; c < count; c++)
-        put(m, "list", &c, &effects[c]);
+        pes_probe_put(m, "probes", "ablation_list", &c, &effects[c]);
     return PES_OK;
 }
 

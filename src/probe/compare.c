@@ -6,6 +6,7 @@
 #include "probe.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Bytes of kept streams, and micro-batches of a group at most. */
 enum { STREAM_BYTES = 32 << 20, MOST_IN_GROUP = 32 };
@@ -137,8 +138,9 @@ static enum pes_status run_case(const struct pes_measurement *m, const struct pe
     return PES_OK;
 }
 
-enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t sequences, size_t num_cases,
-                                  const struct pes_probe_case *cases, struct pes_probe_effect *effects)
+enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t first, int64_t end,
+                                  size_t num_cases, const struct pes_probe_case *cases,
+                                  struct pes_probe_effect *effects)
 {
     const struct pes_shape *shape = &m->model->config.shape;
     size_t T = (size_t)pes_data_shape(m->data)->T, micro = (size_t)m->micro_batch;
@@ -151,12 +153,12 @@ enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t seque
     size_t stream_bytes = 2 * (size_t)shape->L * micro * T * (size_t)shape->C * sizeof(real);
     size_t group = PES_MIN(PES_MAX(STREAM_BYTES / stream_bytes, 1), MOST_IN_GROUP);
     struct part parts[MOST_IN_GROUP];
-    for (int64_t first = 0; first < sequences;) {
+    while (first < end) {
         struct pes_arena_mark mark = pes_arena_mark(m->arena);
         pes_model_prepare(m->model, m->workspace, m->parameters, NULL);
         size_t num_parts = 0;
-        for (; num_parts < group && first < sequences; num_parts++) {
-            int B = (int)PES_MIN((int64_t)micro, sequences - first);
+        for (; num_parts < group && first < end; num_parts++) {
+            int B = (int)PES_MIN((int64_t)micro, end - first);
             TRY(take_part(m, first, B, &work, &parts[num_parts]));
             first += B;
         }
@@ -168,6 +170,25 @@ enum pes_status pes_probe_compare(const struct pes_measurement *m, int64_t seque
         const struct sums *s = &work.sums[c];
         ratio((double)s->D, (double)s->DD, (double)s->DR, &work, &effects[c].drop, &effects[c].drop_error);
         ratio(s->E, s->EE, s->ER, &work, &effects[c].loss_change, &effects[c].loss_change_error);
+        effects[c].lost = s->D;
+        effects[c].scored = work.R;
     }
     return PES_OK;
+}
+
+void pes_probe_put(const struct pes_measurement *m, const char *group, const char *name, const size_t *at,
+                   const struct pes_probe_effect *effect)
+{
+    const struct {
+        const char *what;
+        double value;
+    } numbers[] = {{"drop", effect->drop},
+                   {"drop_error", effect->drop_error},
+                   {"loss_change", effect->loss_change},
+                   {"loss_change_error", effect->loss_change_error}};
+    for (size_t i = 0; i < PES_COUNT(numbers); i++) {
+        char full[64];
+        snprintf(full, sizeof full, "%s_%s", name, numbers[i].what);
+        pes_row_put(m->row, group, full, at, numbers[i].value);
+    }
 }

@@ -12,22 +12,11 @@ static const struct pes_variable variables[] = {
      "accuracy lost when the sine terms of all rotating heads are dropped, on measure.probe_sequences test sequences"},
     {"curves", "phase_zeroing_loss_change", PES_F64, 1, {PES_DIM_CHECKPOINT}, "nat",
      "loss gained when the sine terms of all rotating heads are dropped, on measure.probe_sequences test sequences"},
-    {"probes", "phase_zeroing_all_drop", PES_F64, 0, {0}, "",
-     "accuracy lost when the sine terms of all rotating heads are dropped, on the whole test set"},
-    {"probes", "phase_zeroing_all_drop_error", PES_F64, 0, {0}, "",
-     "paired standard error of phase_zeroing_all_drop"},
-    {"probes", "phase_zeroing_all_loss_change", PES_F64, 0, {0}, "nat",
-     "loss gained when the sine terms of all rotating heads are dropped, on the whole test set"},
-    {"probes", "phase_zeroing_all_loss_change_error", PES_F64, 0, {0}, "nat",
-     "paired standard error of phase_zeroing_all_loss_change"},
-    {"probes", "phase_zeroing_drop", PES_F64, BY_HEAD, "",
-     "accuracy lost without the sine terms of the head, on measure.probe_sequences test sequences"},
-    {"probes", "phase_zeroing_drop_error", PES_F64, BY_HEAD, "",
-     "paired standard error of phase_zeroing_drop"},
-    {"probes", "phase_zeroing_loss_change", PES_F64, BY_HEAD, "nat",
-     "loss gained without the sine terms of the head"},
-    {"probes", "phase_zeroing_loss_change_error", PES_F64, BY_HEAD, "nat",
-     "paired standard error of phase_zeroing_loss_change"},
+    PES_EFFECT_VARIABLES("phase_zeroing_all",
+                         "when the sine terms of all rotating heads are dropped, on the whole test set", 0, {0}),
+    PES_EFFECT_VARIABLES("phase_zeroing",
+                         "without the sine terms of the head, on measure.probe_sequences test sequences", 2,
+                         {PES_DIM_LAYER, PES_DIM_HEAD}),
     {"probes", "phase_zeroing_frequency_drop", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, "",
      "accuracy lost without the sine term of one frequency of the head, on the same sequences"},
     {"probes", "phase_zeroing_frequency_loss_change", PES_F64, 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_FREQUENCY}, "nat",
@@ -64,16 +53,13 @@ static enum pes_status all_heads(const struct pes_measurement *m, const uint64_t
 {
     struct pes_probe_case one = {.change.phase_zeroed = heads};
     struct pes_probe_effect effect;
-    TRY(pes_probe_compare(m, sequences, 1, &one, &effect));
+    TRY(pes_probe_compare(m, 0, sequences, 1, &one, &effect));
     if (!m->final) {
         pes_row_put(m->row, "curves", "phase_zeroing_drop", &m->checkpoint, effect.drop);
         pes_row_put(m->row, "curves", "phase_zeroing_loss_change", &m->checkpoint, effect.loss_change);
         return PES_OK;
     }
-    pes_row_put(m->row, "probes", "phase_zeroing_all_drop", NULL, effect.drop);
-    pes_row_put(m->row, "probes", "phase_zeroing_all_drop_error", NULL, effect.drop_error);
-    pes_row_put(m->row, "probes", "phase_zeroing_all_loss_change", NULL, effect.loss_change);
-    pes_row_put(m->row, "probes", "phase_zeroing_all_loss_change_error", NULL, effect.loss_change_error);
+    pes_probe_put(m, "probes", "phase_zeroing_all", NULL, &effect);
     return PES_OK;
 }
 
@@ -93,15 +79,12 @@ static enum pes_status one_layer(const struct pes_measurement *m, size_t layer, 
             cases[count++] = (struct pes_probe_case){
                 (int)layer, {.phase_zeroed = sets, .frequencies = f ? UINT64_C(1) << (f - 1) : 0}};
     }
-    TRY(pes_probe_compare(m, sequences, count, cases, effects));
+    TRY(pes_probe_compare(m, 0, sequences, count, cases, effects));
     const struct pes_probe_effect *effect = effects;
     for (size_t h = 0; h < H; h++) {
         if (!(heads >> h & 1)) continue;
         const size_t at[] = {layer, h};
-        pes_row_put(m->row, "probes", "phase_zeroing_drop", at, effect->drop);
-        pes_row_put(m->row, "probes", "phase_zeroing_drop_error", at, effect->drop_error);
-        pes_row_put(m->row, "probes", "phase_zeroing_loss_change", at, effect->loss_change);
-        pes_row_put(m->row, "probes", "phase_zeroing_loss_change_error", at, effect->loss_change_error);
+        pes_probe_put(m, "probes", "phase_zeroing", at, effect);
         effect++;
         for (size_t f = 0; f < pairs; f++, effect++) {
             const size_t place[] = {layer, h, f};

@@ -25,33 +25,40 @@ static bool wanted(const struct pes_config *settings)
     return pes_config_bool(settings, "measure.published_ablation");
 }
 
-static enum pes_status compare(const struct pes_measurement *m, const char *name, bool latent,
-                               int64_t sequences)
+static void put(const struct pes_measurement *m, const char *name, size_t c, double drop)
 {
-    size_t L = (size_t)m->model->config.shape.L, H = (size_t)m->model->config.shape.H;
-    struct pes_probe_case *cases = pes_arena_take(m->arena, L * H, sizeof *cases);
-    struct pes_probe_effect *effects = pes_arena_take(m->arena, L * H, sizeof *effects);
-    if (!cases || !effects) return PES_MEMORY;
-    for (size_t c = 0; c < L * H; c++) {
-        const uint64_t *sets = pes_probe_single_head(m, c / H, c % H);
-        if (!sets) return PES_MEMORY;
-        cases[c].first_layer = (int)(c / H);
-        *(latent ? &cases[c].change.latent : &cases[c].change.ablate) = sets;
-    }
-    TRY(pes_probe_compare(m, sequences, L * H, cases, effects));
-    for (size_t c = 0; c < L * H; c++)
-        pes_row_put(m->row, "probes", name, (size_t[]){c / H, c % H}, effects[c].drop);
-    return PES_OK;
+    size_t H = (size_t)m->model->config.shape.H;
+    pes_row_put(m->row, "probes", name, (size_t[]){c / H, c % H}, drop);
 }
 
 static enum pes_status run(const struct pes_measurement *m)
 {
     if (!m->final) return PES_OK;
-    int64_t test = pes_data_num_test(m->data), all = pes_data_num_samples(m->data);
-    TRY(compare(m, "published_drop_all", false, all));
+    size_t H = (size_t)m->model->config.shape.H, count = (size_t)m->model->config.shape.L * H;
+    int64_t num_test = pes_data_num_test(m->data), all = pes_data_num_samples(m->data);
+    struct pes_probe_case *cases = pes_arena_take(m->arena, count, sizeof *cases);
+    struct pes_probe_effect *test = pes_arena_take(m->arena, 2 * count, sizeof *test);
+    if (!cases || !test) return PES_MEMORY;
+    struct pes_probe_effect *train = test + count;
+    for (size_t c = 0; c < count; c++) {
+        cases[c].first_layer = (int)(c / H);
+        cases[c].change.ablate = pes_probe_single_head(m, c / H, c % H);
+        if (!cases[c].change.ablate) return PES_MEMORY;
+    }
+    TRY(pes_probe_compare(m, 0, all, count, cases, test));
+    for (size_t c = 0; c < count; c++) {
+        put(m, "published_drop_all", c, test[c].drop);
+        cases[c].change = (struct pes_intervention){.latent = cases[c].change.ablate};
+    }
     if (!m->model->config.mla) return PES_OK;
-    TRY(compare(m, "published_drop_latent", true, test));
-    return compare(m, "published_drop_latent_all", true, all);
+    TRY(pes_probe_compare(m, 0, num_test, count, cases, test));
+    TRY(pes_probe_compare(m, num_test, all, count, cases, train));
+    for (size_t c = 0; c < count; c++) {
+        put(m, "published_drop_latent", c, test[c].drop);
+        put(m, "published_drop_latent_all", c,
+            (double)(test[c].lost + train[c].lost) / (double)(test[c].scored + train[c].scored));
+    }
+    return PES_OK;
 }
 
 const struct pes_measure pes_measure_published_ablation = {

@@ -3,16 +3,10 @@
 #include "probe.h"
 
 /* clang-format off */
-#define BY_PART 3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_PART}
 static const struct pes_variable variables[] = {
-    {"probes", "symmetrisation_drop", PES_F64, BY_PART, "",
-     "accuracy lost when the head keeps one part of M alone, on measure.probe_sequences test sequences"},
-    {"probes", "symmetrisation_drop_error", PES_F64, BY_PART, "",
-     "paired standard error of symmetrisation_drop"},
-    {"probes", "symmetrisation_loss_change", PES_F64, BY_PART, "nat",
-     "loss gained when the head keeps one part of M alone"},
-    {"probes", "symmetrisation_loss_change_error", PES_F64, BY_PART, "nat",
-     "paired standard error of symmetrisation_loss_change"},
+    PES_EFFECT_VARIABLES("symmetrisation",
+                         "when the head keeps one part of M alone, on measure.probe_sequences test sequences",
+                         3, {PES_DIM_LAYER, PES_DIM_HEAD, PES_DIM_PART}),
     {.name = NULL},
 };
 /* clang-format on */
@@ -38,13 +32,10 @@ static enum pes_status run(const struct pes_measurement *m)
         if (!sets) return PES_MEMORY;
         cases[c] = (struct pes_probe_case){(int)layer, {.symmetrised = sets, .part = parts[c % 2]}};
     }
-    TRY(pes_probe_compare(m, sequences, count, cases, effects));
+    TRY(pes_probe_compare(m, 0, sequences, count, cases, effects));
     for (size_t c = 0; c < count; c++) {
         const size_t at[] = {c / 2 / H, c / 2 % H, c % 2};
-        pes_row_put(m->row, "probes", "symmetrisation_drop", at, effects[c].drop);
-        pes_row_put(m->row, "probes", "symmetrisation_drop_error", at, effects[c].drop_error);
-        pes_row_put(m->row, "probes", "symmetrisation_loss_change", at, effects[c].loss_change);
-        pes_row_put(m->row, "probes", "symmetrisation_loss_change_error", at, effects[c].loss_change_error);
+        pes_probe_put(m, "probes", "symmetrisation", at, &effects[c]);
     }
     return PES_OK;
 }
