@@ -29,8 +29,9 @@ struct pes_rng {
     uint32_t step;
 };
 
-/* The four 32-bit words of one counter. */
+/* The four 32-bit words of one counter; of Philox4x32 with other than ten rounds, the second. */
 void pes_rng_words(const struct pes_rng *rng, uint64_t element, uint32_t words[4]);
+void pes_rng_words_of_rounds(const struct pes_rng *rng, unsigned rounds, uint64_t element, uint32_t words[4]);
 
 double pes_rng_uniform(const struct pes_rng *rng, uint64_t element); /* [0, 1), 53 bits */
 double pes_rng_normal(const struct pes_rng *rng, uint64_t element);  /* N(0, 1), Box-Muller in double */

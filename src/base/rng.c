@@ -16,12 +16,17 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-void pes_rng_words(const struct pes_rng *rng, uint64_t element, uint32_t words[4])
+void pes_rng_words_of_rounds(const struct pes_rng *rng, unsigned rounds, uint64_t element, uint32_t words[4])
 {
     philox4x32_ctr_t counter = {{(uint32_t)element, (uint32_t)(element >> 32), rng->step, rng->purpose}};
     philox4x32_key_t key = {{(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)}};
-    philox4x32_ctr_t out = philox4x32_R(10, counter, key);
+    philox4x32_ctr_t out = philox4x32_R(rounds, counter, key);
     memcpy(words, out.v, 4 * sizeof *words);
+}
+
+void pes_rng_words(const struct pes_rng *rng, uint64_t element, uint32_t words[4])
+{
+    pes_rng_words_of_rounds(rng, 10, element, words);
 }
 
 static double uniform_of(uint32_t high, uint32_t low)

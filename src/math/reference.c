@@ -8,15 +8,6 @@
 #include <lapacke.h>
 #include <math.h>
 
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#endif
-#include <Random123/philox.h>
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
-
 /* Bits of a half-word below which an element is dropped. */
 static uint32_t dropped_below(double rate)
 {
@@ -27,13 +18,11 @@ double pes_dropout_factor(const struct pes_dropout *dropout, size_t row, size_t 
 {
     uint32_t threshold = dropped_below(dropout->rate);
     if (threshold == 0) return 1.0;
-    const struct pes_rng *rng = &dropout->rng;
     uint64_t global_row = dropout->first_row + row;
-    philox4x32_ctr_t counter = {{(uint32_t)column, (uint32_t)(global_row / 8), rng->step, rng->purpose}};
-    philox4x32_key_t key = {{(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)}};
-    philox4x32_ctr_t words = philox4x32_R(7, counter, key);
+    uint32_t words[4];
+    pes_rng_words_of_rounds(&dropout->rng, 7, (uint32_t)column | global_row / 8 << 32, words);
     uint32_t half = global_row % 8;
-    uint32_t bits = words.v[half / 2] >> (half % 2 * 16) & 0xffff;
+    uint32_t bits = words[half / 2] >> (half % 2 * 16) & 0xffff;
     return bits < threshold ? 0.0 : 65536.0 / (65536.0 - threshold);
 }
 
