@@ -3,38 +3,10 @@
 #define PESWEEP_TESTS_ANALYSIS_FIXTURE_H
 
 #include "analysis_support.h"
-
-#include <stdio.h>
-#include <unistd.h>
+#include "test_folder.h"
 
 #include "pesweep/store.h"
 #include "pesweep/study.h"
-
-static char folder[64];
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/pesweep-analysis-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static inline const char *in_folder(const char *name)
-{
-    static char paths[4][256];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 /* Fills a trial's row and says how the trial ended; PENDING leaves it unwritten. */
 typedef enum pes_outcome fill_row(const struct pes_sweep *sweep, size_t trial, const struct pes_row *row);

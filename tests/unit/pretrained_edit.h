@@ -3,35 +3,9 @@
 #define PESWEEP_TEST_PRETRAINED_EDIT_H
 
 #include <jansson.h>
-#include <unistd.h>
 
 #include "pretrained_fixture.h"
-
-static char folder[64];
-
-static inline const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/pretrained-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
+#include "test_folder.h"
 
 /* One tensor on its way from a fixture to a file of a test. */
 struct copied {

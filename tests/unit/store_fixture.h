@@ -17,6 +17,7 @@
 
 #include "pesweep/store.h"
 #include "pesweep/text.h"
+#include "test_folder.h"
 
 #define BLOCKS                                                                                               \
     "task: {kind: relative_distance, vocab: 16, between: 4, side: 2, samples: 200}\n"                        \
@@ -25,34 +26,6 @@
 #define SIX_TRIALS   "name: store\n" BLOCKS "grid: {pe: [nope, learned, rope], seed: 0..1}\n"
 #define NINE_TRIALS  "name: store\n" BLOCKS "grid: {pe: [nope, learned, rope], seed: 0..2}\n"
 #define THREE_TRIALS "name: store\n" BLOCKS "grid: {pe: [nope, learned, rope]}\n"
-
-/* A folder for one test program, removed by remove_folder(). */
-static char folder[64];
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/pesweep-store-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-/* A path in the folder; valid for the next three calls. */
-static inline const char *in_folder(const char *name)
-{
-    static char paths[4][256];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 static inline bool exists(const char *path)
 {

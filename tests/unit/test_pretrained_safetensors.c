@@ -4,23 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "pesweep/weights.h"
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+#include "test_folder.h"
 
 static void write_bytes(const char *name, const void *bytes, size_t count)
 {
@@ -240,21 +228,6 @@ static void shards_must_match_their_index(void **state)
     write_text(index, "");
     refused("", "not valid JSON");
     strcpy(folder, whole);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/pesweep-safetensors-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)

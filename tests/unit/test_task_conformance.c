@@ -1,60 +1,18 @@
 /* test_task_conformance.c - what every row of the table of tasks promises. */
+#include "task_support.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "pesweep/task.h"
-
-static const struct pes_key core_keys[] = {
-    {.path = "task.kind",
-     .type = PES_VALUE_CHOICE,
-     .choices = pes_task_names,
-     .fallback = NULL,
-     .unit = "",
-     .help = "task"},
-    {.path = "task.data_seed",
-     .type = PES_VALUE_INT,
-     .min = 0,
-     .max = 1e9,
-     .fallback = "0",
-     .unit = "",
-     .help = "seed"},
-    {.path = NULL},
-};
-
-static struct pes_arena *arena;
 static char text_path[64];
 
-static const struct pes_key_table *make_keys(void)
+/* The text task needs a file to read. */
+static struct pes_config *configured(const char *kind, const char *settings)
 {
-    struct pes_key_source sources[32] = {{.keys = core_keys}};
-    size_t count = 1;
-    for (size_t i = 0; pes_tasks[i]; i++)
-        sources[count++] = (struct pes_key_source){pes_tasks[i]->keys, "task.kind", pes_tasks[i]->name};
-    const struct pes_key_table *table = pes_key_table_create(sources, count, arena);
-    assert_non_null(table);
-    return table;
-}
-
-/* settings: path, value, path, value, ..., NULL */
-static struct pes_config *configure(const char *kind, const char *const *settings)
-{
-    struct pes_config *config = pes_config_create(make_keys(), arena);
-    assert_non_null(config);
-    assert_int_equal(pes_config_set(config, arena, "task.kind", kind), PES_OK);
-    if (!strcmp(kind, "text"))
-        assert_int_equal(pes_config_set(config, arena, "task.path", text_path), PES_OK);
-    for (; settings && settings[0]; settings += 2)
-        assert_int_equal(pes_config_set(config, arena, settings[0], settings[1]), PES_OK);
-    assert_int_equal(pes_config_resolve(config, arena), PES_OK);
-    return config;
+    char all[128];
+    snprintf(all, sizeof all, "task.path=%s %s", text_path, settings);
+    return configure(kind, strcmp(kind, "text") ? settings : all);
 }
 
 struct opened {
@@ -125,7 +83,7 @@ static void every_shape_is_sane(void **unused)
 {
     (void)unused;
     for (size_t i = 0; pes_tasks[i]; i++) {
-        struct opened o = open_task(pes_tasks[i], configure(pes_tasks[i]->name, NULL));
+        struct opened o = open_task(pes_tasks[i], configured(pes_tasks[i]->name, ""));
         assert_true(o.shape.T >= 1 && o.shape.V >= 2 && o.shape.classes >= 2 && o.shape.num_test >= 1);
         assert_true(isnan(o.shape.chance) || (o.shape.chance > 0 && o.shape.chance < 1));
         assert_true(o.shape.behaviour_from >= 0 && o.shape.behaviour_from < o.shape.T);
@@ -139,7 +97,7 @@ static void every_sample_stays_within_vocabulary_and_classes(void **unused)
 {
     (void)unused;
     for (size_t i = 0; pes_tasks[i]; i++) {
-        struct opened o = open_task(pes_tasks[i], configure(pes_tasks[i]->name, NULL));
+        struct opened o = open_task(pes_tasks[i], configured(pes_tasks[i]->name, ""));
         bool shorter = false;
         for (uint64_t n = 0; n < 300; n++) {
             draw(&o, n % 2                 ? n
@@ -173,9 +131,8 @@ static void every_sample_is_a_function_of_seed_and_number(void **unused)
     (void)unused;
     enum { N = 40 };
     for (size_t i = 0; pes_tasks[i]; i++) {
-        const char *settings[] = {"task.data_seed", "7", NULL};
-        struct opened a = open_task(pes_tasks[i], configure(pes_tasks[i]->name, settings));
-        struct opened b = open_task(pes_tasks[i], configure(pes_tasks[i]->name, settings));
+        struct opened a = open_task(pes_tasks[i], configured(pes_tasks[i]->name, "task.data_seed=7"));
+        struct opened b = open_task(pes_tasks[i], configured(pes_tasks[i]->name, "task.data_seed=7"));
         size_t T = (size_t)a.shape.T;
         int32_t *ids = malloc(N * T * sizeof *ids), *labels = malloc(N * T * sizeof *labels);
         assert_true(ids && labels);
@@ -203,9 +160,8 @@ static void another_data_seed_gives_other_samples(void **unused)
 {
     (void)unused;
     for (size_t i = 0; pes_tasks[i]; i++) {
-        const char *settings[] = {"task.data_seed", "1", NULL};
-        struct opened a = open_task(pes_tasks[i], configure(pes_tasks[i]->name, NULL));
-        struct opened b = open_task(pes_tasks[i], configure(pes_tasks[i]->name, settings));
+        struct opened a = open_task(pes_tasks[i], configured(pes_tasks[i]->name, ""));
+        struct opened b = open_task(pes_tasks[i], configured(pes_tasks[i]->name, "task.data_seed=7"));
         int differing = 0;
         for (uint64_t n = 0; n < 20; n++) {
             draw(&a, n);
@@ -224,9 +180,9 @@ static void every_oracle_answers_all_scored_labels(void **unused)
     (void)unused;
     for (size_t i = 0; pes_tasks[i]; i++) {
         if (!pes_tasks[i]->oracle) continue;
-        const char *noiseless[] = {"task.noise", "0", NULL};
         bool noisy = !strcmp(pes_tasks[i]->name, "random_map");
-        struct opened o = open_task(pes_tasks[i], configure(pes_tasks[i]->name, noisy ? noiseless : NULL));
+        struct opened o =
+            open_task(pes_tasks[i], configured(pes_tasks[i]->name, noisy ? "task.noise=0" : ""));
         for (uint64_t n = 0; n < 200; n++) {
             draw(&o, n);
             o.task->oracle(o.config, &o.shape, o.state, &o.sample, o.answers);
@@ -243,7 +199,7 @@ static void every_chance_level_agrees_with_simulation(void **unused)
 {
     (void)unused;
     for (size_t i = 0; pes_tasks[i]; i++) {
-        struct opened o = open_task(pes_tasks[i], configure(pes_tasks[i]->name, NULL));
+        struct opened o = open_task(pes_tasks[i], configured(pes_tasks[i]->name, ""));
         int64_t *counts = calloc((size_t)o.shape.classes, sizeof *counts);
         assert_non_null(counts);
         double N = 0, agreeing = 0;
@@ -270,8 +226,7 @@ static void every_chance_level_agrees_with_simulation(void **unused)
 static void a_sample_uses_no_more_numbers_than_it_has(void **unused)
 {
     (void)unused;
-    const char *long_samples[] = {"task.length", "32768", NULL};
-    struct opened o = open_task(&pes_task_random_map, configure("random_map", long_samples));
+    struct opened o = open_task(&pes_task_random_map, configured("random_map", "task.length=32768"));
     struct pes_stream stream = pes_task_stream(0, 3);
     o.task->sample(o.config, &o.shape, o.state, 3, &stream, &o.sample);
     assert_true(stream.next < pes_task_stream(0, 4).next);
@@ -280,11 +235,10 @@ static void a_sample_uses_no_more_numbers_than_it_has(void **unused)
 
 static int set_up(void **unused)
 {
-    (void)unused;
-    arena = pes_arena_create();
+    if (make_keys(unused)) return -1;
     snprintf(text_path, sizeof text_path, "/tmp/pes_test_text_XXXXXX");
     int descriptor = mkstemp(text_path);
-    if (!arena || descriptor < 0) return -1;
+    if (descriptor < 0) return -1;
     for (int line = 0; line < 2000; line++)
         if (dprintf(descriptor, "line %d of some text, %d squared is %d\n", line, line, line * line) < 0)
             return -1;
@@ -293,10 +247,8 @@ static int set_up(void **unused)
 
 static int tear_down(void **unused)
 {
-    (void)unused;
     unlink(text_path);
-    pes_arena_destroy(arena);
-    return 0;
+    return drop_keys(unused);
 }
 
 int main(void)

@@ -1,48 +1,5 @@
 /* test_task_data.c - data sets: split, order of epochs, batches, failures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "pesweep/task.h"
-
-static const struct pes_key core_keys[] = {
-    {.path = "task.kind",
-     .type = PES_VALUE_CHOICE,
-     .choices = pes_task_names,
-     .fallback = NULL,
-     .unit = "",
-     .help = "task"},
-    {.path = "task.data_seed",
-     .type = PES_VALUE_INT,
-     .min = 0,
-     .max = 1e9,
-     .fallback = "0",
-     .unit = "",
-     .help = "seed"},
-    {.path = NULL},
-};
-
-static struct pes_arena *arena;
-static const struct pes_key_table *table;
-
-static struct pes_config *configure(const char *kind, const char *settings)
-{
-    struct pes_config *config = pes_config_create(table, arena);
-    assert_non_null(config);
-    assert_int_equal(pes_config_set(config, arena, "task.kind", kind), PES_OK);
-    char *rest = pes_arena_copy_text(arena, settings);
-    for (char *word = strtok(rest, " "); word; word = strtok(NULL, " ")) {
-        char *equals = strchr(word, '=');
-        *equals = 0;
-        assert_int_equal(pes_config_set(config, arena, word, equals + 1), PES_OK);
-    }
-    assert_int_equal(pes_config_resolve(config, arena), PES_OK);
-    return config;
-}
+#include "task_support.h"
 
 static struct pes_data *open_data(const char *kind, const char *settings)
 {
@@ -246,26 +203,6 @@ static void every_failing_allocation_is_reported(void **unused)
     }
 }
 
-static int set_up(void **unused)
-{
-    (void)unused;
-    arena = pes_arena_create();
-    if (!arena) return -1;
-    struct pes_key_source sources[32] = {{.keys = core_keys}};
-    size_t count = 1;
-    for (size_t i = 0; pes_tasks[i]; i++)
-        sources[count++] = (struct pes_key_source){pes_tasks[i]->keys, "task.kind", pes_tasks[i]->name};
-    table = pes_key_table_create(sources, count, arena);
-    return table ? 0 : -1;
-}
-
-static int tear_down(void **unused)
-{
-    (void)unused;
-    pes_arena_destroy(arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,5 +214,5 @@ int main(void)
         cmocka_unit_test(the_bytes_foretold_are_about_the_bytes_used),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_keys, drop_keys);
 }

@@ -1,38 +1,12 @@
 /* test_task_generators.c - what each task's samples are, checked against its description. */
+#include "task_support.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "pesweep/task.h"
-
-static const struct pes_key core_keys[] = {
-    {.path = "task.kind",
-     .type = PES_VALUE_CHOICE,
-     .choices = pes_task_names,
-     .fallback = NULL,
-     .unit = "",
-     .help = "task"},
-    {.path = "task.data_seed",
-     .type = PES_VALUE_INT,
-     .min = 0,
-     .max = 1e9,
-     .fallback = "0",
-     .unit = "",
-     .help = "seed"},
-    {.path = NULL},
-};
-
 enum { MOST = 4096 };
-static struct pes_arena *arena;
-static const struct pes_key_table *table;
 
 static struct {
     const struct pes_task *task;
@@ -44,19 +18,9 @@ static struct {
     struct pes_sample sample;
 } now;
 
-/* settings: "task.vocab=8 task.between=4" */
 static enum pes_status use(const char *kind, const char *settings)
 {
-    struct pes_config *config = pes_config_create(table, arena);
-    assert_non_null(config);
-    assert_int_equal(pes_config_set(config, arena, "task.kind", kind), PES_OK);
-    char *rest = pes_arena_copy_text(arena, settings);
-    for (char *word = strtok(rest, " "); word; word = strtok(NULL, " ")) {
-        char *equals = strchr(word, '=');
-        *equals = 0;
-        assert_int_equal(pes_config_set(config, arena, word, equals + 1), PES_OK);
-    }
-    assert_int_equal(pes_config_resolve(config, arena), PES_OK);
+    const struct pes_config *config = configure(kind, settings);
     now.task = pes_task_find(kind);
     now.config = config;
     enum pes_status status = now.task->shape(config, &now.shape);
@@ -527,26 +491,6 @@ static void text_reads_a_folder_as_one_text_and_splits_it_by_place(void **unused
     rmdir(folder);
 }
 
-static int set_up(void **unused)
-{
-    (void)unused;
-    arena = pes_arena_create();
-    if (!arena) return -1;
-    struct pes_key_source sources[32] = {{.keys = core_keys}};
-    size_t count = 1;
-    for (size_t i = 0; pes_tasks[i]; i++)
-        sources[count++] = (struct pes_key_source){pes_tasks[i]->keys, "task.kind", pes_tasks[i]->name};
-    table = pes_key_table_create(sources, count, arena);
-    return table ? 0 : -1;
-}
-
-static int tear_down(void **unused)
-{
-    (void)unused;
-    pes_arena_destroy(arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,5 +509,5 @@ int main(void)
         cmocka_unit_test(copy_and_reverse_repeat_the_words_after_the_mark),
         cmocka_unit_test(text_reads_a_folder_as_one_text_and_splits_it_by_place),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_keys, drop_keys);
 }
