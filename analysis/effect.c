@@ -84,8 +84,9 @@ enum pes_status pes_stat_shift(size_t n, const double *a, size_t m, const double
         return PES_OK;
     }
     TRY(depth_of(n, m, (1 - level) / 2, &depth));
-    double *sorted = pes_allocate(n + m, sizeof *sorted), *other = sorted + n;
+    double *sorted = pes_allocate(n + m, sizeof *sorted);
     if (!sorted) return PES_MEMORY;
+    double *other = sorted + n;
     memcpy(sorted, a, n * sizeof *sorted);
     memcpy(other, b, m * sizeof *other);
     pes_stat_sort(n, sorted);

@@ -5,6 +5,7 @@
 #   jobs/setup.sh tests        and what the tests need
 #   jobs/setup.sh slurm        and SLURM, for the test of the job scripts
 #   jobs/setup.sh mpich        and MPICH beside Open MPI
+#   jobs/setup.sh static       and the checkers of tests/check_static.sh
 #   jobs/setup.sh --list       names of the packages, one a line; installs nothing
 #
 # On a cluster without root: load modules (a compiler, cmake, MPI, parallel HDF5, OpenBLAS) or use Spack; cmake names
@@ -17,6 +18,7 @@ tests=(libcmocka-dev valgrind clang clang-format hdf5-tools python3 python3-h5py
     python3-netcdf4 python3-yaml python3-jsonschema groff bsdutils dpkg-dev chromium python3-matplotlib)
 slurm=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge)
 mpich=(mpich libmpich-dev libhdf5-mpich-dev)
+static=(cppcheck clang-tidy)
 
 wanted=("${build[@]}")
 list=no
@@ -25,9 +27,10 @@ for argument in "$@"; do
     tests) wanted+=("${tests[@]}") ;;
     slurm) wanted+=("${slurm[@]}") ;;
     mpich) wanted+=("${mpich[@]}") ;;
+    static) wanted+=("${static[@]}") ;;
     --list) list=yes ;;
     *)
-        echo "setup.sh: unknown argument '$argument'; allowed: tests, slurm, mpich, --list" >&2
+        echo "setup.sh: unknown argument '$argument'; allowed: tests, slurm, mpich, static, --list" >&2
         exit 2
         ;;
     esac

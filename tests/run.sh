@@ -2,7 +2,7 @@
 # run.sh - installs what is missing, builds, and runs the tests.
 #
 #   tests/run.sh          the normal suite (minutes)
-#   tests/run.sh --full   and the long ones: sanitizers, debug and clang builds, many kills, slow suites
+#   tests/run.sh --full   and the long ones: static checks, sanitizers, debug and clang builds, many kills, slow suites
 #
 # Ends with a line "N passed, N failed".  The exit code is 0 only if nothing failed.
 set -uo pipefail
@@ -19,7 +19,7 @@ case "${1:-}" in
 esac
 
 packages=(tests)
-[ $full = yes ] && packages+=(slurm mpich)
+[ $full = yes ] && packages+=(slurm mpich static)
 jobs/setup.sh "${packages[@]}" || exit 1
 passed=0 failed=0 failures=()
 
@@ -73,6 +73,7 @@ suite release "unit|golden|mpi|system"
 build double
 suite double "unit|golden"
 if [ "$full" = yes ]; then
+    step "cppcheck and clang-tidy" tests/check_static.sh
     build clang
     suite clang "unit|golden"
     build asan

@@ -34,7 +34,7 @@ const char *pes_status_meaning(enum pes_status status)
     }
 }
 
-enum pes_status pes_fail(enum pes_status status, const char *format, ...)
+enum pes_status(pes_fail)(enum pes_status status, const char *format, ...)
 {
     /* Arguments may point into the old message, so it is replaced only once the new one is complete. */
     char text[sizeof message];

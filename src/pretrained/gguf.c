@@ -18,7 +18,7 @@ struct cursor {
 
 static const unsigned char *take(struct cursor *cursor, uint64_t count)
 {
-    static const unsigned char none[8];
+    static const unsigned char none[8] = {0};
     if (cursor->broken || count > cursor->size - cursor->at) {
         cursor->broken = true;
         return none;

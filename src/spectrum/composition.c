@@ -72,8 +72,9 @@ enum pes_status pes_spectrum_k_composition(int H2, const struct pes_head *later,
     double *m = pes_arena_take(arena, rows2 * C, sizeof *m), *o = pes_arena_take(arena, rows1 * C, sizeof *o);
     double *product = pes_arena_take(arena, rows2 * rows1, sizeof *product);
     bool *usable = pes_arena_take(arena, h2 + h1, sizeof *usable);
-    size_t *starts = pes_arena_take(arena, h2 + h1 + 2, sizeof *starts), *starts1 = starts + h2 + 1;
+    size_t *starts = pes_arena_take(arena, h2 + h1 + 2, sizeof *starts);
     if (!m || !o || !product || !usable || !starts) return PES_MEMORY;
+    size_t *starts1 = starts + h2 + 1;
     TRY(stack(H2, later, false, arena, m, usable, starts));
     TRY(stack(H1, earlier, true, arena, o, usable + h2, starts1));
     pes_dgemm(false, true, rows2, rows1, C, 1, m, C, o, C, 0, product, rows1);

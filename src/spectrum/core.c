@@ -49,7 +49,7 @@ static int balance(size_t n, size_t C, double *rows, int *exponents)
     if (common == INT_MIN) common = 0;
     for (size_t i = 0; i < n; i++) {
         double *row[2] = {rows + i * C, rows + (n + i) * C};
-        int exponent[2] = {exponents[i], exponents[n + i]};
+        const int exponent[2] = {exponents[i], exponents[n + i]};
         if (exponent[0] != INT_MIN && exponent[1] != INT_MIN) {
             int shift = (exponent[0] - exponent[1]) / 2;
             scale_row(C, row[0], -shift - common);

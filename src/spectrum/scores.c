@@ -8,7 +8,7 @@ static double average_diagonals(int T, const double *scores, bool causal, double
 {
     double kept = 0, all = 0;
     for (int offset = 1 - T; offset < T; offset++) {
-        int first = PES_MAX(0, -offset), end = PES_MIN(T, T - offset);
+        int first = PES_MAX(0, -offset), end = T - PES_MAX(0, offset);
         double sum = 0, squares = 0, *mean = &diagonals[offset + T - 1];
         *mean = NAN;
         if (causal && offset > 0) continue;

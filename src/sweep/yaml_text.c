@@ -117,7 +117,7 @@ const char *pes_yaml_line(const char *text, int line, size_t *length)
     const unsigned char *start = c, *end = c + strlen(text);
     *length = 0;
     while (c < end && place.line <= line) {
-        uint32_t character;
+        uint32_t character = 0;
         int before = place.line;
         if (place.column == 1 && !(place.after_return && *c == '\n')) start = c;
         c += take_utf8(c, (size_t)(end - c), &character);

@@ -14,7 +14,7 @@
 
 enum { DEPTH_LIMIT = 16, NODE_LIMIT = 1000000, KEY_LIMIT = 1000 };
 
-enum pes_status pes_yaml_fail(const char *path, const struct pes_yaml *node, const char *format, ...)
+enum pes_status(pes_yaml_fail)(const char *path, const struct pes_yaml *node, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -187,7 +187,7 @@ static enum pes_status read_tree(struct builder *builder, yaml_event_t *event, s
                 key[depth - 1]->value = node;
                 key[depth - 1] = NULL;
             } else if (parent) {
-                if (parent->first)
+                if (last[depth - 1])
                     last[depth - 1]->next = node;
                 else
                     parent->first = node;

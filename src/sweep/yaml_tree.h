@@ -27,6 +27,9 @@ enum pes_status pes_yaml_read(const char *path, const char *text, size_t text_by
 /* Records `path:line:column: ...` and returns PES_INPUT. */
 enum pes_status pes_yaml_fail(const char *path, const struct pes_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#ifdef __clang_analyzer__ /* as for pes_fail */
+#define pes_yaml_fail(...) ((void)pes_yaml_fail(__VA_ARGS__), PES_INPUT)
+#endif
 
 /* Puts the node's place in front of the last message; returns `status`, untouched unless it is PES_INPUT. */
 enum pes_status pes_yaml_place(const char *path, const struct pes_yaml *node, enum pes_status status);
