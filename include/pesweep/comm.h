@@ -51,9 +51,10 @@ void pes_comm_barrier(void);
 void pes_signals_install(void);
 int pes_signals_caught(void); /* number of the signal, 0 if none */
 /* A process that isn't busy ends with 75 when it is still there so many seconds after TERM: it waits for a
- * rank that has died.  Busy is who trains, saves or writes a row. */
+ * rank that has died.  Busy is who trains, saves or writes a row, but not while a message waits to be taken.
+ */
 extern unsigned pes_signals_patience;
-void pes_signals_set_busy(bool busy);
+bool pes_signals_set_busy(bool busy); /* returns what it was */
 
 double pes_clock(void); /* monotonic seconds */
 

@@ -16,7 +16,7 @@
 
 static volatile sig_atomic_t caught, busy, counting;
 
-unsigned pes_signals_patience = 8;
+unsigned pes_signals_patience = 5;
 
 static void remember(int number)
 {
@@ -59,9 +59,11 @@ void pes_signals_install(void)
         CHECK(sigaction(ignored[i], &action, NULL) == 0);
 }
 
-void pes_signals_set_busy(bool is_busy)
+bool pes_signals_set_busy(bool is_busy)
 {
+    bool before = busy;
     busy = is_busy;
+    return before;
 }
 
 int pes_signals_caught(void)

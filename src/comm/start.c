@@ -156,7 +156,10 @@ void pes_comm_abort(int exit_code)
 {
     fflush(NULL);
     int running = 0;
-    if (pes_world.started && MPI_Initialized(&running) == MPI_SUCCESS && running)
+    if (pes_world.started && MPI_Initialized(&running) == MPI_SUCCESS && running) {
+        /* A launcher that hears of the end first may not pass on the last words. */
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
     _exit(exit_code);
 }
