@@ -232,6 +232,7 @@ static enum pes_status copy_source(struct results *target, struct pes_reader *so
     struct copying copying = {.target = target, .source = source, .runs = runs};
     copying.same = store_same_layout(source->layout, target->layout);
     copying.block = PES_MIN(results_block(source->layout), results_block(target->layout));
+    copying.block = PES_MIN(copying.block, source->results.num_trials);
     copying.from = pes_allocate(copying.block, source->layout->row_bytes);
     copying.to = pes_allocate(copying.same ? 0 : copying.block, target->layout->row_bytes);
     copying.column = pes_allocate(copying.block, STORE_MESSAGE_BYTES);

@@ -104,6 +104,10 @@ static enum pes_status read_trials(struct pes_reader *reader)
     TRY(results_read_column(&reader->results, COLUMN_STATUS, 0, num_trials, reader->status));
     TRY(results_read_column(&reader->results, COLUMN_REASON, 0, num_trials, reader->reason));
     TRY(results_read_column(&reader->results, COLUMN_CHECKSUM, 0, num_trials, reader->checksums));
+    for (size_t t = 0; t < num_trials; t++)
+        if (reader->status[t] > PES_OUTCOME_DIVERGED)
+            return pes_fail(PES_INPUT, "%s is damaged: trials/status of trial %zu is %d, which means nothing",
+                            reader->results.path, t, reader->status[t]);
     TRY(store_reader_texts(reader, "trials", "key", &reader->keys, &num));
     if (num != num_trials)
         return pes_fail(PES_INPUT, "%s is damaged: %zu keys for %zu trials", reader->results.path, num,

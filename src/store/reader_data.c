@@ -38,7 +38,7 @@ static bool is_finished(uint8_t status)
 enum pes_status pes_reader_verify(struct pes_reader *reader, bool *right)
 {
     const struct pes_layout *layout = reader->layout;
-    size_t block = results_block(layout), num_trials = reader->results.num_trials;
+    size_t num_trials = reader->results.num_trials, block = PES_MIN(results_block(layout), num_trials);
     unsigned char *rows = pes_allocate(block, layout->row_bytes);
     enum pes_status status = rows ? PES_OK : PES_MEMORY;
     for (size_t first = 0; first < num_trials && status == PES_OK;) {

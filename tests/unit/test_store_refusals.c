@@ -219,6 +219,24 @@ static void a_flipped_bit_in_a_row_shows_in_its_checksum_and_the_trial_is_not_ca
     teardown(&more);
 }
 
+static void a_status_that_means_nothing_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    const char *path = in_folder("status.h5");
+    make_good_file(path);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t dataset = H5Dopen2(file, "trials/status", H5P_DEFAULT);
+    haddr_t place = H5Dget_offset(dataset);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    size_t size;
+    unsigned char *bytes = read_bytes(path, &size);
+    bytes[place + 3] = 5;
+    write_bytes(path, bytes, size);
+    free(bytes);
+    assert_refused(path, "trials/status of trial 3 is 5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +246,7 @@ int main(void)
         cmocka_unit_test(another_programs_hdf5_file_is_refused),
         cmocka_unit_test(older_and_newer_schema_versions_are_refused_by_number),
         cmocka_unit_test(a_folder_is_refused),
+        cmocka_unit_test(a_status_that_means_nothing_is_refused_with_its_place),
         cmocka_unit_test(a_file_that_lacks_a_dataset_is_refused_by_its_name),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error_of_output),
         cmocka_unit_test(a_missing_file_cannot_be_read),
