@@ -68,11 +68,8 @@ static size_t field_named(const struct bulk *bulk, const char *name)
 static enum pes_status read_part(struct bulk *bulk, size_t first, size_t trials)
 {
     bulk->first = first;
-    for (size_t f = 0; f < bulk->count; f++) {
-        const struct pes_variable *variable = &bulk->fields[f]->variable;
-        TRY(pes_reader_part(bulk->tables->study->reader, variable->group, variable->name, first, trials,
-                            bulk->values[f]));
-    }
+    for (size_t f = 0; f < bulk->count; f++)
+        TRY(pes_study_part(bulk->tables->study, bulk->fields[f], first, trials, bulk->values[f]));
     return PES_OK;
 }
 
@@ -173,6 +170,42 @@ enum pes_status tables_heads(const struct tables *tables)
     TRY(add_columns(&bulk, "spectra", 2, by_head, ""));
     bulk.rows = put_heads;
     return write_all(&bulk, "heads", bulk.names, bulk.leading + bulk.count);
+}
+
+static void put_steps(const struct bulk *bulk, size_t trial, struct table *table)
+{
+    const struct pes_layout *layout = bulk->tables->study->layout;
+    size_t heads = layout->size[PES_DIM_HEAD], all = layout->size[PES_DIM_LAYER] * heads;
+    const double *steps = values_of(bulk, 0, trial);
+    for (size_t i = 0; i < bulk->fields[0]->count * all; i++) {
+        bool known = false;
+        for (size_t f = 1; f < bulk->count && !known; f++)
+            known = !isnan(values_of(bulk, f, trial)[i]);
+        if (!known || steps[i / all] < 0) continue;
+        table_count(table, trial);
+        table_number(table, steps[i / all]);
+        table_count(table, i % all / heads);
+        table_count(table, i % heads);
+        for (size_t f = 1; f < bulk->count; f++)
+            table_number(table, values_of(bulk, f, trial)[i]);
+    }
+}
+
+/* Every head at every step of its model. */
+enum pes_status tables_steps(const struct tables *tables)
+{
+    static const enum pes_dimension by_head[] = {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD};
+    static const char *const own[] = {"trial", "step", "layer", "head"};
+    struct bulk bulk;
+    /* The steps are the first field; its name falls on the last of the table's own. */
+    TRY(start(tables, PES_COUNT(own) - 1, own, &bulk));
+    TRY(add_columns(&bulk, "curves", 1, by_head, ""));
+    if (bulk.count != 1) return PES_OK;
+    TRY(add_columns(&bulk, "curves", 3, by_head, ""));
+    for (size_t i = 0; i < PES_COUNT(own); i++)
+        bulk.names[i] = own[i];
+    bulk.rows = put_steps;
+    return write_all(&bulk, "steps", bulk.names, bulk.leading + bulk.count);
 }
 
 /* One value a row; `place` says where along the last dimension of three. */

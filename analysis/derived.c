@@ -7,7 +7,7 @@
 #include <math.h>
 
 /* Head (layer * H + head) with the largest previous-token score; its number is num_heads if none has one. */
-static enum pes_status previous_token_head(struct pes_study *study, size_t trial, size_t *head)
+enum pes_status study_previous_token_head(struct pes_study *study, size_t trial, size_t *head)
 {
     const struct pes_column *scores;
     TRY(pes_study_column(study, "probes", "previous_token_score", &scores));
@@ -146,7 +146,7 @@ static enum pes_status of_previous_head(struct pes_study *study, size_t trial, c
     const struct pes_column *measures;
     size_t head;
     TRY(pes_study_column(study, group, name, &measures));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     if (measures && head != SIZE_MAX) *value = pes_column_of(measures, trial)[head];
     return PES_OK;
 }
@@ -172,7 +172,7 @@ static enum pes_status previous_kernel_margin(struct pes_study *study, size_t tr
     const struct pes_column *kernels;
     size_t head;
     TRY(pes_study_column(study, "probes", "relative_kernel", &kernels));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     if (!kernels || head == SIZE_MAX) return PES_OK;
     size_t n = kernels->field->extent[2];
     const double *kernel = pes_column_of(kernels, trial) + head * n;
@@ -193,7 +193,7 @@ static enum pes_status phase_zeroing_margin(struct pes_study *study, size_t tria
     const struct pes_column *changes;
     size_t head;
     TRY(pes_study_column(study, "probes", "phase_zeroing_loss_change", &changes));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     const double *change = pes_column_of(changes, trial);
     if (!change || head == SIZE_MAX) return PES_OK;
     double other = NAN;
@@ -209,14 +209,14 @@ static enum pes_status phase_onset_lag(struct pes_study *study, size_t trial, do
     size_t head;
     TRY(pes_study_column(study, "probes", "onset_folded_phase_fraction", &signature));
     TRY(pes_study_column(study, "probes", "onset_previous_token_score", &behaviour));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     if (signature && behaviour && head != SIZE_MAX)
         *value = pes_column_of(signature, trial)[head] - pes_column_of(behaviour, trial)[head];
     return PES_OK;
 }
 
 /* Share of the model's heads whose value isn't larger. */
-static double percentile_of(size_t n, const double *values, size_t head)
+double study_percentile(size_t n, const double *values, size_t head)
 {
     size_t known = 0, below = 0;
     for (size_t i = 0; i < n; i++) {
@@ -233,20 +233,20 @@ static enum pes_status phase_percentile_onset_lag(struct pes_study *study, size_
     TRY(pes_study_column(study, "curves", "checkpoint_step", &steps));
     TRY(pes_study_column(study, "curves", "folded_phase_fraction", &curve));
     TRY(pes_study_column(study, "probes", "onset_previous_token_score", &behaviour));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     if (!steps || !curve || !behaviour || head == SIZE_MAX) return PES_OK;
     size_t n = steps->field->count, heads = curve->field->count / n, taken = 0;
     double *percentile = pes_arena_take(study->arena, n, sizeof *percentile);
     if (!percentile) return PES_MEMORY;
     const double *step = pes_column_of(steps, trial);
     for (; taken < n && step[taken] >= 0; taken++)
-        percentile[taken] = percentile_of(heads, pes_column_of(curve, trial) + taken * heads, head);
+        percentile[taken] = study_percentile(heads, pes_column_of(curve, trial) + taken * heads, head);
     *value = pes_probe_onset(step, percentile, taken) - pes_column_of(behaviour, trial)[head];
     return PES_OK;
 }
 
 /* The median over heads of a checkpoint's folded rotational_fraction. */
-static double median_over_heads(size_t n, const double *values, double *scratch)
+double study_median(size_t n, const double *values, double *scratch)
 {
     size_t known = 0;
     for (size_t i = 0; i < n; i++)
@@ -261,7 +261,7 @@ static enum pes_status population_onset_lag(struct pes_study *study, size_t tria
     TRY(pes_study_column(study, "curves", "checkpoint_step", &steps));
     TRY(pes_study_column(study, "curves", "folded_rotational_fraction", &curve));
     TRY(pes_study_column(study, "probes", "onset_previous_token_score", &behaviour));
-    TRY(previous_token_head(study, trial, &head));
+    TRY(study_previous_token_head(study, trial, &head));
     if (!steps || !curve || !behaviour || head == SIZE_MAX) return PES_OK;
     size_t n = steps->field->count, heads = curve->field->count / n, taken = 0;
     double *median = pes_arena_take(study->arena, n, sizeof *median);
@@ -269,7 +269,7 @@ static enum pes_status population_onset_lag(struct pes_study *study, size_t tria
     if (!median || !scratch) return PES_MEMORY;
     const double *step = pes_column_of(steps, trial);
     while (taken < n && step[taken] >= 0) {
-        median[taken] = median_over_heads(heads, pes_column_of(curve, trial) + taken * heads, scratch);
+        median[taken] = study_median(heads, pes_column_of(curve, trial) + taken * heads, scratch);
         taken++;
     }
     *value = pes_probe_onset(step, median, taken) - pes_column_of(behaviour, trial)[head];

@@ -116,6 +116,38 @@ static const struct meaning meanings[] = {
     {"percentiles", "median_percentile", "",
      "median over trials of the k heads' median percentile in the measure"},
     INTERVAL("percentiles", "", "its interval"),
+    {"models", "trial", "", "number of the model in the other tables, from 0"},
+    {"models", "model", "", "the same for all training steps of one model"},
+    {"models", "step", "steps", "training step that its path names"},
+    {"models", "scheme", "", "positional scheme"},
+    {"models", "architecture", "", "model_type of its config.json; pesweep for an exported trial"},
+    {"models", "layers", "", "transformer blocks"},
+    {"models", "heads", "", "query heads of a block"},
+    {"models", "key_heads", "", "key heads of a block"},
+    {"models", "width", "", "of the residual stream"},
+    {"models", "head_width", "", "rows of a head's W_q and W_k"},
+    {"models", "causal", "", "a query sees no later key"},
+    {"models", "inner_norm", "",
+     "queries or keys are normalised; M is exact up to a positive factor per token"},
+    {"models", "value_width", "", "rows of a head's W_v"},
+    {"models", "path", "", "where it was read"},
+    {"models", "notes", "", "what is worth knowing about its files"},
+    {"steps", "trial", "", "number of the model"},
+    {"steps", "step", "steps", "training step"},
+    {"steps", "layer", "", "transformer block, from 0"},
+    {"steps", "head", "", "attention head, from 0"},
+    {"rotation", "measure", "", "spectral measure of the folded form"},
+    {"rotation", "k", "heads", "heads with the largest previous-token scores of a model"},
+    {"rotation", "rotary_models", "", "models with rotation and so many heads"},
+    {"rotation", "other_models", "", "models without rotation and so many heads"},
+    {"rotation", "rotary", "",
+     "mean over models with rotation of the median percentile of their k heads in the measure"},
+    {"rotation", "other", "", "the same over models without"},
+    {"rotation", "lowest_rotary", "", "smallest median percentile with rotation"},
+    {"rotation", "highest_other", "", "largest median percentile without"},
+    {"rotation", "p", "", "exact permutation test over models, one-sided: larger with rotation"},
+    {"rotation", "p_smallest", "", "smallest p that these very values could have had"},
+    {"rotation", "arrangements", "", "ways to choose the models with rotation"},
     SERIES("associations"),
     {"associations", "measure", "", "spectral measure of the folded form"},
     {"associations", "heads", "", "heads of all trials"},
@@ -127,6 +159,17 @@ static const struct meaning meanings[] = {
     {"associations", "partial", "", "the same with the layer held fixed"},
     INTERVAL("associations", "partial_", "its interval"),
 };
+
+/* The tables of a file of heads, and those that it has alone. */
+static bool is_written(const struct pes_study *study, const char *table)
+{
+    static const char *const of_heads[] = {"models", "rotation", "steps",       "heads",
+                                           "probes", "groups",   "percentiles", "associations"};
+    enum { NUM_ALONE = 3 };
+    for (size_t i = 0; i < PES_COUNT(of_heads); i++)
+        if (!strcmp(of_heads[i], table)) return study->heads || i >= NUM_ALONE;
+    return !study->heads;
+}
 
 static void put_row(struct table *table, const char *of, const char *column, const char *unit,
                     const char *text)
@@ -159,11 +202,14 @@ enum pes_status tables_dictionary(const struct tables *tables)
     struct table table;
     TRY(table_open(&table, tables, "columns", columns, PES_COUNT(columns), NULL));
     for (size_t i = 0; i < PES_COUNT(meanings); i++)
-        put_row(&table, meanings[i].table, meanings[i].column, meanings[i].unit, meanings[i].text);
-    for (size_t a = 0; a < sweep->num_axes; a++) {
+        if (is_written(tables->study, meanings[i].table))
+            put_row(&table, meanings[i].table, meanings[i].column, meanings[i].unit, meanings[i].text);
+    for (size_t a = 0; a < sweep->num_axes && !tables->study->heads; a++) {
         put_row(&table, "trials", sweep->axes[a].name, "", sweep->axes[a].path);
         put_row(&table, "claim_values", sweep->axes[a].name, "", sweep->axes[a].path);
     }
+    static const enum pes_dimension by_step[] = {PES_DIM_CHECKPOINT, PES_DIM_LAYER, PES_DIM_HEAD};
+    if (tables->study->heads) put_variables(layout, &table, "steps", "curves", 3, by_step, "");
     put_variables(layout, &table, "trials", "trials", 0, NULL, "");
     put_variables(layout, &table, "curves", "curves", 1, dense, "");
     put_variables(layout, &table, "heads", "probes", 2, by_head, "");

@@ -51,7 +51,7 @@ static enum pes_status put_trials(const struct tables *tables, struct pes_text *
     const struct pes_sweep *sweep = study->sweep;
     const struct pes_column *columns[64];
     size_t num = 0;
-    pes_text_append(json, "\"axes\":[");
+    pes_text_append(json, "\"unit\":\"%s\",\"axes\":[", study_unit(study));
     for (size_t a = 0; a < sweep->num_axes; a++) {
         pes_text_append(json, a ? "," : "");
         write_json_text(json, sweep->axes[a].name);
@@ -189,7 +189,7 @@ static enum pes_status put_maps(struct pes_study *study, const struct pes_field 
     double *maps = pes_allocate(field->count + heads, sizeof *maps), *largest = maps + field->count;
     unsigned char *bytes = pes_allocate(heads * pixels, 1);
     enum pes_status status = maps && bytes ? PES_OK : PES_MEMORY;
-    if (status == PES_OK) status = pes_reader_part(study->reader, "attention", "map", trial, 1, maps);
+    if (status == PES_OK) status = pes_study_part(study, field, trial, 1, maps);
     if (status == PES_OK) {
         for (size_t h = 0; h < heads; h++)
             (void)shrink_map(maps + h * T * T, T, b, bytes + h * pixels, &largest[h]);

@@ -36,7 +36,7 @@
   function escape(text) { return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;"); }
   function format(x) { return x === null || x === undefined ? "-" : typeof x === "number" ? d3.format(".4~g")(x) : escape(x); }
   function describe(trial) {
-    return "<b>trial " + trial.id + "</b> " + escape(trial.label) + "<br>" + trial.status + "<br>" +
+    return "<b>" + data.unit + " " + trial.id + "</b> " + escape(trial.label) + "<br>" + trial.status + "<br>" +
       data.metrics.map(function (name, i) { return escape(name) + ": " + format(trial.metrics[i]); }).join("<br>");
   }
 
@@ -51,8 +51,9 @@
 
   function drawControls() {
     controls.html("");
-    [["curves", "curves"], ["trials", "trials"], ["heads", "heads"]].forEach(function (view) {
+    [["curves", "curves"], ["trials", data.unit + "s"], ["heads", "heads"]].forEach(function (view) {
       if (view[0] === "curves" && !data.curves.length) return;
+      if (view[0] === "trials" && !data.metrics.length) return;
       if (view[0] === "heads" && !data.heads.length) return;
       controls.append("button").attr("type", "button").attr("aria-pressed", state.view === view[0]).text(view[1])
         .on("click", function () { state.view = view[0]; draw(); });
@@ -151,7 +152,11 @@
     var trial = Math.max(0, paged.indexOf(state.trial)), all = shape.layers * shape.heads;
     var place = state.layer * shape.heads + state.head;
     if (byTrial) trial = (trial + step + paged.length) % paged.length;
-    else place = (place + step + all) % all;
+    var known = {}; // smaller models have fewer heads
+    (headsOf[paged[trial]] || []).forEach(function (h) { known[h[1] * shape.heads + h[2]] = true; });
+    if (!byTrial) place = (place + step + all) % all;
+    for (var tries = 0; tries < all && !known[place] && Object.keys(known).length; tries++)
+      place = (place + (byTrial ? -1 : step) + all) % all;
     pick(paged[trial], Math.floor(place / shape.heads), place % shape.heads);
   }
   function panel(row, title) {
@@ -225,12 +230,12 @@
     below.html("");
     if (!paged.length) return;
     if (state.trial === null || !byId[state.trial]) {
-      below.append("p").append("button").attr("type", "button").attr("data-control", "open").text("page through trials and heads")
+      below.append("p").append("button").attr("type", "button").attr("data-control", "open").text("page through " + data.unit + "s and heads")
         .on("click", function () { pick(paged[0], 0, 0); below.select("[data-control=pager]").node().focus(); });
       return;
     }
     var box = below.append("div").attr("class", "pager").attr("tabindex", 0).attr("role", "group").attr("data-control", "pager")
-      .attr("aria-label", "trial, layer and head; arrow keys page").on("keydown", function () {
+      .attr("aria-label", data.unit + ", layer and head; arrow keys page").on("keydown", function () {
         var moves = { ArrowLeft: [false, -1], ArrowRight: [false, 1], ArrowUp: [true, -1], ArrowDown: [true, 1] }, move = moves[d3.event.key];
         if (!move || d3.event.target.tagName === "SELECT") return;
         d3.event.preventDefault(); page(move[0], move[1]);
@@ -246,9 +251,9 @@
       line.append("button").attr("type", "button").attr("aria-label", name).attr("data-control", name).text(text).on("click", function () { page(byTrial, by); });
     }
     var list = paged.indexOf(state.trial) < 0 ? [state.trial].concat(paged) : paged;
-    step("\u2039", "previous trial", true, -1);
-    choose("trial", list, list.map(function (t) { return t + ": " + byId[t].label; }), state.trial, function (t) { pick(t, state.layer, state.head); });
-    step("\u203a", "next trial", true, 1);
+    step("\u2039", "previous " + data.unit, true, -1);
+    choose(data.unit, list, list.map(function (t) { return t + ": " + byId[t].label; }), state.trial, function (t) { pick(t, state.layer, state.head); });
+    step("\u203a", "next " + data.unit, true, 1);
     choose("layer", d3.range(shape.layers), d3.range(shape.layers), state.layer, function (l) { pick(state.trial, l, state.head); });
     step("\u2039", "previous head", false, -1);
     choose("head", d3.range(shape.heads), d3.range(shape.heads), state.head, function (h) { pick(state.trial, state.layer, h); });
@@ -260,7 +265,7 @@
     if (heads.length) drawHeads(row, heads);
     drawOwnCurves(row);
     var own = heads.filter(function (h) { return h[1] === state.layer && h[2] === state.head; })[0];
-    box.append("p").attr("class", "note").attr("aria-live", "polite").text("trial " + state.trial + ", layer " + state.layer + ", head " + state.head + (own ? ": " +
+    box.append("p").attr("class", "note").attr("aria-live", "polite").text(data.unit + " " + state.trial + ", layer " + state.layer + ", head " + state.head + (own ? ": " +
       data.headNames.map(function (name, i) { return name + " " + format(own[3 + i]); }).join(", ") : ""));
     if (focused) { var again = below.select("[data-control='" + focused + "']").node(); if (again) again.focus(); }
   }
@@ -288,7 +293,7 @@
     }
     drawPager();
   }
-  if (!data.curves.length) state.view = "trials";
+  if (!data.curves.length) state.view = data.metrics.length ? "trials" : "heads";
   draw();
   dark.addListener(draw);
 })();

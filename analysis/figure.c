@@ -41,6 +41,7 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
     char file[128];
     canvas->name = name;
     canvas->num_blocks = 0;
+    canvas->keyed = false;
     snprintf(file, sizeof file, "%s.dat", name);
     TRY(write_open(canvas->folder, file, &canvas->data));
     snprintf(file, sizeof file, "%s.gp", name);
@@ -73,12 +74,20 @@ enum pes_status figure_begin(struct canvas *canvas, const char *name, int width,
     return PES_OK;
 }
 
+/* To gnuplot a block of comments alone is none, and the next would have its number. */
+static void fill_block(struct canvas *canvas)
+{
+    if (canvas->num_blocks && ftell(canvas->data) == canvas->block_start) fputs("? ?\n", canvas->data);
+}
+
 size_t figure_block(struct canvas *canvas, const char *comment)
 {
+    fill_block(canvas);
     fprintf(canvas->data, "%s# block %zu: ", canvas->num_blocks ? "\n\n" : "", canvas->num_blocks);
     for (const char *c = comment; *c; c++)
         fputc((unsigned char)*c < 0x20 ? ' ' : *c, canvas->data);
     fputc('\n', canvas->data);
+    canvas->block_start = ftell(canvas->data);
     return canvas->num_blocks++;
 }
 
@@ -104,6 +113,16 @@ void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns, boo
     fputs("\n", canvas->script);
 }
 
+void figure_key(struct canvas *canvas, const char *with)
+{
+    const struct groups *groups = canvas->groups;
+    for (size_t s = 0; s < groups->num_series && !canvas->keyed; s++)
+        fprintf(canvas->script, ", \\\n  NaN with %s lc rgb '%s' title '%s'", with, figure_color(s),
+                figure_quote(canvas, groups->series[s]));
+    fputs("\nunset key\n", canvas->script);
+    canvas->keyed = true;
+}
+
 void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with)
 {
     const struct groups *groups = canvas->groups;
@@ -115,10 +134,11 @@ void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, c
                     figure_color(s));
     for (size_t s = 0; s < groups->num_series; s++)
         if (any[s])
-            fprintf(canvas->script,
-                    ", \\\n  data index %zu using 1:2 with %s lw 2 dt %d lc rgb '%s' title '%s'", block[s],
-                    with, s < 8 ? 1 : 2, figure_color(s), figure_quote(canvas, groups->series[s]));
-    fputs("\nunset key\n", canvas->script);
+            fprintf(canvas->script, ", \\\n  data index %zu using 1:2 with %s lw 2 dt %d lc rgb '%s' notitle",
+                    block[s], with, s < 8 ? 1 : 2, figure_color(s));
+    char key[96];
+    snprintf(key, sizeof key, "%s lw 2", with);
+    figure_key(canvas, key);
 }
 
 size_t figure_panels(const struct canvas *canvas)
@@ -165,6 +185,13 @@ void figure_title(struct canvas *canvas, size_t panel)
     char sizes[64];
     fprintf(canvas->script, "set title '%s%s%s'\n", figure_quote(canvas, name), *name ? ", " : "",
             figure_sizes(canvas, panel, sizes));
+}
+
+void figure_heads_title(struct canvas *canvas, size_t panel, size_t heads)
+{
+    const char *name = canvas->groups->panels[panel];
+    fprintf(canvas->script, "set title '%s%sn = %zu heads'\n", figure_quote(canvas, name), *name ? ", " : "",
+            heads);
 }
 
 void figure_series_tics(struct canvas *canvas)
@@ -226,6 +253,7 @@ bool figure_gnuplot_works(const char *gnuplot)
 enum pes_status figure_end(struct canvas *canvas)
 {
     char file[128], said[700];
+    fill_block(canvas);
     fputs("unset multiplot\nset output\nreset\n}\n", canvas->script);
     snprintf(file, sizeof file, "%s.dat", canvas->name);
     enum pes_status status = write_close(canvas->data, canvas->folder, file);

@@ -101,6 +101,6 @@ const struct figure figures_claims[] = {
     {QUESTION_SURE, "claims", "What the claims were judged by",
      "Each metric that a claim is about, a point per trial; triangles stand where steps to a level ended "
      "without reaching it.",
-     draw_claims},
+     draw_claims, false},
     {.name = NULL},
 };

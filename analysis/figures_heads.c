@@ -258,7 +258,24 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
     return figure_end(canvas);
 }
 
-/* One point a head: previous-token score, folded rotational fraction. */
+/* One point a head: previous-token score, folded rotational fraction; of very many trials some alone. */
+static size_t rotation_block(struct canvas *canvas, const struct pes_column *scores,
+                             const struct pes_column *fractions, size_t series, size_t panel)
+{
+    size_t count, points = 0;
+    const size_t *member = groups_members(canvas->groups, series, panel, &count);
+    size_t every = 1 + count * scores->field->count / FIGURE_MOST_POINTS;
+    for (size_t k = 0; k < count; k += every) {
+        const double *x = pes_column_of(scores, member[k]), *y = pes_column_of(fractions, member[k]);
+        for (size_t i = 0; i < scores->field->count; i++)
+            if (isfinite(x[i]) && isfinite(y[i])) {
+                fprintf(canvas->data, "%.6g %.6g\n", x[i], y[i]);
+                points++;
+            }
+    }
+    return points;
+}
+
 static enum pes_status draw_rotation(struct canvas *canvas, const char **missing)
 {
     const struct groups *groups = canvas->groups;
@@ -276,26 +293,22 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
           "set yrange [0:1]\n",
           canvas->script);
     for (size_t p = 0; p < panels; p++) {
-        figure_title(canvas, p);
-        fputs("plot NaN notitle", canvas->script);
-        for (size_t s = 0; s < groups->num_series; s++) {
-            size_t block = figure_block(canvas, groups->series[s]), points = 0, count;
-            const size_t *member = groups_members(groups, s, p, &count);
-            size_t every = 1 + count * scores->field->count / FIGURE_MOST_POINTS;
-            for (size_t k = 0; k < count; k += every) {
-                const double *x = pes_column_of(scores, member[k]), *y = pes_column_of(fractions, member[k]);
-                for (size_t i = 0; i < scores->field->count; i++)
-                    if (isfinite(x[i]) && isfinite(y[i])) {
-                        fprintf(canvas->data, "%.6g %.6g\n", x[i], y[i]);
-                        points++;
-                    }
-            }
-            if (points)
-                fprintf(canvas->script,
-                        ", \\\n  data index %zu using 1:2 with points pt %d ps 0.45 lc rgb '%s' title '%s'",
-                        block, s < 8 ? 7 : 9, figure_color(s), figure_quote(canvas, groups->series[s]));
+        size_t first = canvas->num_blocks, heads = 0;
+        bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
+        for (size_t s = 0; s < groups->num_series && any; s++) {
+            (void)figure_block(canvas, groups->series[s]);
+            size_t points = rotation_block(canvas, scores, fractions, s, p);
+            any[s] = points > 0;
+            heads += points;
         }
-        fputs("\nunset key\n", canvas->script);
+        figure_heads_title(canvas, p, heads);
+        fputs("plot NaN notitle", canvas->script);
+        for (size_t s = 0; s < groups->num_series && any; s++)
+            if (any[s])
+                fprintf(canvas->script,
+                        ", \\\n  data index %zu using 1:2 with points pt %d ps 0.45 lc rgb '%s' notitle",
+                        first + s, s < 8 ? 7 : 9, figure_color(s));
+        figure_key(canvas, "points pt 7 ps 0.8");
     }
     return figure_end(canvas);
 }
@@ -305,25 +318,25 @@ const struct figure figures_heads[] = {
      "Accuracy lost when one head's values are set to zero: a point per head and trial, violins over all of "
      "them, "
      "diamonds at the medians.",
-     draw_ablation},
+     draw_ablation, false},
     {QUESTION_WORK, "ablation-map", "Ablation by layer and head",
      "Mean accuracy lost over trials; heads of each layer in the order of their loss, since which head "
      "carries the "
      "work differs between seeds.",
-     draw_heat},
+     draw_heat, false},
     {QUESTION_WORK, "deposit", "Single-head deposit",
      "Share of the largest drop in all drops of a layer, a point per trial; trials whose largest drop is "
      "noise have "
      "none.",
-     draw_deposit},
+     draw_deposit, false},
     {QUESTION_POSITION, "rotation", "Rotation and previous-token attention",
      "Every head: rotational fraction of its folded query-key form against its attention to the previous "
      "token.",
-     draw_rotation},
+     draw_rotation, true},
     {QUESTION_POSITION, "onsets", "Onset lags",
      "Steps from the onset of a head's previous-token attention to that of its phase fraction; only heads in "
      "which "
      "both changed.",
-     draw_onsets},
+     draw_onsets, true},
     {.name = NULL},
 };

@@ -295,8 +295,8 @@ static enum pes_status draw_maps(struct canvas *canvas, const char *name, const 
     }
     size_t layers = PES_MIN(field->extent[0], (size_t)2), heads = PES_MIN(field->extent[1], (size_t)4);
     size_t series = PES_MIN(groups->num_series, (size_t)8), T = field->extent[2];
-    struct pes_row row = {canvas->study->layout, pes_allocate(canvas->study->layout->row_bytes, 1)};
-    if (!row.bytes) return PES_MEMORY;
+    double *maps = pes_allocate(field->count, sizeof *maps);
+    if (!maps) return PES_MEMORY;
     enum pes_status status =
         figure_begin(canvas, name, 170 * (int)(layers * heads) + 40, 192 * (int)series + 30);
     if (status == PES_OK) {
@@ -309,13 +309,13 @@ static enum pes_status draw_maps(struct canvas *canvas, const char *name, const 
                 settings, T - 1, T - 1);
         for (size_t s = 0; s < series && status == PES_OK; s++) {
             size_t t = first_trial(canvas, s);
-            if (t < canvas->study->num_trials) status = pes_reader_row(canvas->study->reader, t, &row);
+            if (t < canvas->study->num_trials) status = pes_study_part(canvas->study, field, t, 1, maps);
             for (size_t p = 0; p < layers * heads && status == PES_OK; p++) {
                 size_t block = figure_block(canvas, groups->series[s]), known = 0;
                 for (size_t q = 0; q < T && t < canvas->study->num_trials; q++)
                     for (size_t k = 0; k < field->extent[3]; k++) {
-                        const size_t at[] = {p / heads, p % heads, q, k};
-                        double value = pes_row_get(&row, "attention", variable, at);
+                        size_t head = p / heads * field->extent[1] + p % heads;
+                        double value = maps[(head * T + q) * field->extent[3] + k];
                         if (!isfinite(value)) continue;
                         fprintf(canvas->data, "%zu %zu %.4g\n", k, q, value);
                         known++;
@@ -331,7 +331,7 @@ static enum pes_status draw_maps(struct canvas *canvas, const char *name, const 
         enum pes_status ended = figure_end(canvas);
         if (status == PES_OK) status = ended;
     }
-    pes_free(row.bytes);
+    pes_free(maps);
     return status;
 }
 
@@ -353,12 +353,12 @@ const struct figure figures_spectra[] = {
     {QUESTION_POSITION, "eigenvalues", "Eigenvalues of the query-key forms",
      "Non-zero eigenvalues of every head's folded form in the complex plane, divided by the head's spectral "
      "radius; rings: the head with the largest previous-token score of each trial. n counts trials.",
-     draw_eigenvalues},
+     draw_eigenvalues, true},
     {QUESTION_POSITION, "phase", "Phase energy by frequency",
      "Share of each rotary frequency's energy in its imaginary part, mean over heads, interval over trials; "
      "as if "
      "paired for schemes that don't rotate.",
-     draw_phase},
+     draw_phase, true},
     {QUESTION_LOOK, "toeplitz", "Toeplitz spectra",
      "Symmetric part of the mean scores averaged along diagonals: its symbol (line, one standard deviation "
      "over "
@@ -366,13 +366,14 @@ const struct figure figures_spectra[] = {
      "head's "
      "largest symbol, and averaged over heads. By Szeg\u0151's theorem they agree for long sequences; no "
      "eigenvalue lies outside the symbol's range.",
-     draw_toeplitz},
+     draw_toeplitz, false},
     {QUESTION_LOOK, "attention", "Mean attention",
      "Mean attention of query (down) to key (right), the first heads of the first layers (layer.head) of the "
      "first "
      "trial of each series; each map has its own scale.",
-     draw_attention},
+     draw_attention, false},
     {QUESTION_LOOK, "scores", "Mean scores",
-     "Mean raw scores of the same heads, before mask and softmax; each map has its own scale.", draw_scores},
+     "Mean raw scores of the same heads, before mask and softmax; each map has its own scale.", draw_scores,
+     false},
     {.name = NULL},
 };

@@ -249,18 +249,19 @@ static enum pes_status draw_profiles(struct canvas *canvas, const char **missing
 
 const struct figure figures_training[] = {
     {QUESTION_LEARNS, "accuracy", "Accuracy during training",
-     "Mean test accuracy over seeds and its 95 % bootstrap interval, at every evaluation.", draw_accuracy},
+     "Mean test accuracy over seeds and its 95 % bootstrap interval, at every evaluation.", draw_accuracy,
+     false},
     {QUESTION_LEARNS, "loss", "Loss during training",
-     "Mean test loss over seeds and its 95 % bootstrap interval.", draw_loss},
+     "Mean test loss over seeds and its 95 % bootstrap interval.", draw_loss, false},
     {QUESTION_LEARNS, "steps", "Steps to a threshold",
      "First evaluation at the threshold, a point per trial; open triangles never got there (censored at "
      "their last "
      "step). Diamonds: Kaplan-Meier medians; an open one is a lower bound.",
-     draw_steps},
+     draw_steps, false},
     {QUESTION_SURE, "seeds", "Variance over seeds",
-     "Final test accuracy, a point per trial; diamonds and bars: mean and BCa interval.", draw_seeds},
+     "Final test accuracy, a point per trial; diamonds and bars: mean and BCa interval.", draw_seeds, false},
     {QUESTION_SURE, "profiles", "Performance profiles",
      "Share of runs above each accuracy, with stratified-bootstrap bands (Agarwal et al. 2021).",
-     draw_profiles},
+     draw_profiles, false},
     {.name = NULL},
 };

@@ -172,19 +172,22 @@ static enum pes_status put_tables(const struct tables *tables, struct pes_text *
     static const struct {
         const char *title, *note;
         enum pes_status (*write)(const struct tables *, struct pes_text *);
+        enum { SWEEPS = 1, HEADS = 2 } of;
     } list[] = {
-        {"Groups", "location and spread over seeds; t, BCa and percentile intervals", tables_groups},
+        {"Groups", "location and spread over seeds; t, BCa and percentile intervals", tables_groups,
+         SWEEPS | HEADS},
         {"Comparisons", "every pair of series within a group, exploratory: Holm and BH over this table",
-         tables_comparisons},
-        {"Pairs behind the claims", "each pair that a claim compares", tables_pairs},
-        {"Variance components", "crossed random effects; only for complete designs", tables_variance},
+         tables_comparisons, SWEEPS},
+        {"Pairs behind the claims", "each pair that a claim compares", tables_pairs, SWEEPS},
+        {"Variance components", "crossed random effects; only for complete designs", tables_variance, SWEEPS},
         {"Previous-token heads in spectral measures",
-         "median percentile of the k heads with the largest scores", tables_percentiles},
+         "median percentile of the k heads with the largest scores", tables_percentiles, SWEEPS | HEADS},
         {"Rank correlations over heads",
          "measure against previous-token score, clustered by trial; partial: layer held "
          "fixed",
-         tables_associations},
-        {"Trials", "all of them", tables_trials},
+         tables_associations, SWEEPS | HEADS},
+        {"Rotation over models", "exact one-sided permutation tests over models", tables_rotation, HEADS},
+        {"Trials", "all of them", tables_trials, SWEEPS},
     };
     pes_text_append(
         page, "<h2 id=\"tables\">Tables</h2>\n<p class=\"note\">Click on a column's head, or press Enter on "
@@ -193,6 +196,7 @@ static enum pes_status put_tables(const struct tables *tables, struct pes_text *
               "CSV, with "
               "curves, heads and probes as well; tables/columns.csv says what every column means.</p>\n");
     for (size_t i = 0; i < PES_COUNT(list); i++) {
+        if (!(list[i].of & (tables->study->heads ? HEADS : SWEEPS))) continue;
         pes_text_append(page,
                         "<details%s><summary>%s</summary><p class=\"note\">%s</p><div class=\"scroll\">",
                         i == 0 ? " open" : "", list[i].title, list[i].note);
@@ -221,10 +225,11 @@ static enum pes_status put_explorer(const struct tables *tables, struct pes_text
         return PES_OK;
     }
     pes_text_append(
-        page, "<p class=\"note\">Click on a curve or point to follow its trial through the views. In the "
-              "head by head part the arrow keys page through heads (left, right) and trials (up, "
-              "down).</p>\n"
-              "<div id=\"explorer\"></div>\n<script type=\"application/json\" id=\"explorer-data\">");
+        page,
+        "<p class=\"note\">Click on a curve or point to follow its %s through the views. In the head by head "
+        "part the arrow keys page through heads (left, right) and %ss (up, down).</p>\n"
+        "<div id=\"explorer\"></div>\n<script type=\"application/json\" id=\"explorer-data\">",
+        study_unit(tables->study), study_unit(tables->study));
     TRY(explorer_data(tables, page));
     pes_text_append(page, "</script>\n");
     put_comment(page, find_embedded("d3.license"));
@@ -249,14 +254,18 @@ static void put_head(const struct tables *tables, struct pes_text *page)
     write_html(page, study->sweep->name);
     const size_t *outcomes = study->num_outcomes;
     size_t open = outcomes[PES_OUTCOME_PENDING] + outcomes[PES_OUTCOME_RUNNING];
-    pes_text_append(
-        page,
-        "</h1>\n<p class=\"facts\">%zu trials: %zu done, %zu diverged, %zu failed, %zu missing. "
-        "Sweep %s. pesweep %s.</p>\n"
-        "<nav><a href=\"#claims\">claims</a><a href=\"#figures\">figures</a><a href=\"#tables\">tables"
-        "</a><a href=\"#explore\">explorer</a><a href=\"#run\">what was run</a></nav>\n",
-        study->num_trials, outcomes[PES_OUTCOME_DONE], outcomes[PES_OUTCOME_DIVERGED],
-        outcomes[PES_OUTCOME_FAILED], open, study->sweep->hash, pes_version());
+    pes_text_append(page, "</h1>\n<p class=\"facts\">");
+    if (study->heads)
+        pes_text_append(page, "%zu models, %zu checkpoints.", study->num_trials, study->heads->num_models);
+    else
+        pes_text_append(page, "%zu trials: %zu done, %zu diverged, %zu failed, %zu missing. Sweep %s.",
+                        study->num_trials, outcomes[PES_OUTCOME_DONE], outcomes[PES_OUTCOME_DIVERGED],
+                        outcomes[PES_OUTCOME_FAILED], open, study->sweep->hash);
+    pes_text_append(page,
+                    " pesweep %s.</p>\n<nav><a href=\"#claims\">%s</a><a href=\"#figures\">figures</a>"
+                    "<a href=\"#tables\">tables</a><a href=\"#explore\">explorer</a><a href=\"#run\">what "
+                    "was %s</a></nav>\n",
+                    pes_version(), study->heads ? "rotation" : "claims", study->heads ? "inspected" : "run");
     if (open)
         pes_text_append(
             page,
@@ -268,11 +277,17 @@ static void put_head(const struct tables *tables, struct pes_text *page)
 static enum pes_status put_page(const struct tables *tables, const char *figures, struct pes_text *page)
 {
     put_head(tables, page);
-    TRY(put_claims(tables, page));
+    if (tables->study->heads)
+        html_rotation(tables, page);
+    else
+        TRY(put_claims(tables, page));
     TRY(put_figures(tables, figures, page));
     TRY(put_tables(tables, page));
     TRY(put_explorer(tables, page));
-    html_run(tables->study, page);
+    if (tables->study->heads)
+        TRY(html_models(tables, page));
+    else
+        html_run(tables->study, page);
     pes_text_append(page, "<script>");
     put_embedded(page, "report.js");
     pes_text_append(page, "</script>\n</body></html>\n");

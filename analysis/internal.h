@@ -5,6 +5,19 @@
 #include "pesweep/analysis.h"
 #include "pesweep/rng.h"
 
+struct pes_study;
+/* What its rows are to a reader: "trial" or "model". */
+const char *study_unit(const struct pes_study *study);
+/* Fills a new study from a file of heads. */
+enum pes_status study_open_heads(struct pes_study *study, const char *path);
+
+/* Finished trial's head (layer * H + head) with the largest previous-token score; SIZE_MAX without one. */
+enum pes_status study_previous_token_head(struct pes_study *study, size_t trial, size_t *head);
+/* Share of n heads whose value isn't larger than that of `head`; NaN if that is NaN. */
+double study_percentile(size_t n, const double *values, size_t head);
+/* Median of those that have a value; scratch[n]. */
+double study_median(size_t n, const double *values, double *scratch);
+
 bool pes_stat_finite(size_t n, const double *x);
 
 /* The random numbers of one resample. */

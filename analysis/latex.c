@@ -52,6 +52,27 @@ static enum pes_status put_steps(FILE *file, const struct tables *tables, size_t
     return PES_OK;
 }
 
+/* Columns of the summary: of sweeps, of models.  NULL: steps to the threshold. */
+struct summary {
+    const char *title, *metric;
+};
+static const struct summary of_sweeps[] = {{"test accuracy", "final.test_accuracy"},
+                                           {"test loss", "final.test_loss"},
+                                           {NULL, NULL},
+                                           {"deposit share, layer 0", "final.first_deposit_share"}};
+static const struct summary of_models[] = {{"rotational fraction", "final.rotational_fraction"},
+                                           {"$z$", "final.rotational_fraction_z"},
+                                           {"directional fraction", "final.directional_fraction"},
+                                           {"phase fraction", "final.phase_fraction"},
+                                           {"effective rank", "final.effective_rank"},
+                                           {"percentile, top 5", "final.rotational_percentile_5"}};
+
+static const struct summary *summary_of(const struct pes_study *study, size_t *count)
+{
+    *count = study->heads ? PES_COUNT(of_models) : PES_COUNT(of_sweeps);
+    return study->heads ? of_models : of_sweeps;
+}
+
 static enum pes_status put_rows(FILE *file, const struct tables *tables)
 {
     struct pes_study *study = tables->study;
@@ -59,6 +80,8 @@ static enum pes_status put_rows(FILE *file, const struct tables *tables)
     double *values = pes_arena_take(study->arena, study->num_trials, sizeof *values);
     bool *reached = pes_arena_take(study->arena, study->num_trials, sizeof *reached);
     char threshold[32];
+    size_t num_columns;
+    const struct summary *columns = summary_of(study, &num_columns);
     const char *steps = pes_arena_printf(study->arena, "steps_to(test_accuracy, %s)",
                                          pes_text_format_real(tables->threshold, threshold));
     if (!values || !reached || !steps) return PES_MEMORY;
@@ -71,10 +94,9 @@ static enum pes_status put_rows(FILE *file, const struct tables *tables)
             fputs(" & ", file);
             put_text(file, groups->panels[p]);
             fprintf(file, " & %zu", n);
-            TRY(put_mean(file, tables, s, p, "final.test_accuracy", values));
-            TRY(put_mean(file, tables, s, p, "final.test_loss", values));
-            TRY(put_steps(file, tables, s, p, steps, values, reached));
-            TRY(put_mean(file, tables, s, p, "final.first_deposit_share", values));
+            for (size_t c = 0; c < num_columns; c++)
+                TRY(columns[c].metric ? put_mean(file, tables, s, p, columns[c].metric, values)
+                                      : put_steps(file, tables, s, p, steps, values, reached));
             fputs(" \\\\\n", file);
         }
     return PES_OK;
@@ -85,15 +107,25 @@ static enum pes_status write_summary(const struct tables *tables)
     static const char name[] = "summary.tex";
     FILE *file;
     TRY(write_open(tables->folder, name, &file));
-    fputs("% \\usepackage{booktabs}.  Means over seeds with bootstrap intervals (BCa); Kaplan-Meier medians "
-          "of steps.\n"
-          "\\begin{tabular}{llrllrl}\n\\toprule\n",
+    size_t num_columns;
+    const struct summary *columns = summary_of(tables->study, &num_columns);
+    fputs(tables->study->heads
+              ? "% \\usepackage{booktabs}.  Means over the heads of a model, norm's gain folded in.\n"
+              : "% \\usepackage{booktabs}.  Means over seeds with bootstrap intervals (BCa); Kaplan-Meier "
+                "medians of steps.\n",
           file);
+    fputs("\\begin{tabular}{llr", file);
+    for (size_t c = 0; c < num_columns; c++)
+        fputc(columns[c].metric ? 'l' : 'r', file);
+    fputs("}\n\\toprule\n", file);
     put_text(file, tables->groups->axis);
-    fprintf(file,
-            " & group & $n$ & test accuracy & test loss & steps to %.4g & deposit share, layer 0 "
-            "\\\\\n\\midrule\n",
-            tables->threshold);
+    fputs(" & group & $n$", file);
+    for (size_t c = 0; c < num_columns; c++)
+        if (columns[c].metric)
+            fprintf(file, " & %s", columns[c].title);
+        else
+            fprintf(file, " & steps to %.4g", tables->threshold);
+    fputs(" \\\\\n\\midrule\n", file);
     enum pes_status status = put_rows(file, tables);
     fputs("\\bottomrule\n\\end{tabular}\n", file);
     enum pes_status closed = write_close(file, tables->folder, name);
@@ -143,5 +175,5 @@ static enum pes_status write_claims(const struct tables *tables)
 enum pes_status tables_latex(const struct tables *tables)
 {
     TRY(write_summary(tables));
-    return write_claims(tables);
+    return tables->study->heads ? PES_OK : write_claims(tables);
 }

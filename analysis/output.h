@@ -97,6 +97,7 @@ bool tables_fits(const struct pes_variable *variable, const char *group, int ran
 enum pes_status tables_curves(const struct tables *tables);
 enum pes_status tables_heads(const struct tables *tables);
 enum pes_status tables_probes(const struct tables *tables);
+enum pes_status tables_steps(const struct tables *tables);
 enum pes_status tables_claims(const struct tables *tables);
 enum pes_status tables_claim_values(const struct tables *tables);
 enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html);
@@ -110,6 +111,13 @@ enum pes_status tables_percentiles(const struct tables *tables, struct pes_text 
 enum pes_status tables_associations(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_latex(const struct tables *tables);      /* summary.tex, claims.tex */
 enum pes_status tables_dictionary(const struct tables *tables); /* columns.csv: what every column means */
+
+/* models.c: of a file of heads alone */
+enum pes_status models_judge(struct pes_study *study, struct pes_report *report);
+enum pes_status tables_models(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_rotation(const struct tables *tables, struct pes_text *html);
+void html_rotation(const struct tables *tables, struct pes_text *page);
+enum pes_status html_models(const struct tables *tables, struct pes_text *page);
 
 /* claims.json in the folder of the report. */
 enum pes_status verdicts_write(const struct tables *tables, const char *folder);
@@ -141,6 +149,8 @@ struct canvas {
     FILE *data, *script;
     const char *name;
     size_t num_blocks; /* of data so far */
+    long block_start;  /* where the numbers of the last one begin */
+    bool keyed;        /* the key has its names */
 };
 
 struct figure {
@@ -148,13 +158,15 @@ struct figure {
     const char *name, *title, *caption;
     /* Draws by figure_begin ... figure_end; *missing says why there is nothing to draw. */
     enum pes_status (*draw)(struct canvas *canvas, const char **missing);
+    bool of_heads; /* also of files of heads */
 };
 #define QUESTION_LEARNS   "What is learned, and how fast?"
 #define QUESTION_SURE     "How much does it vary over seeds?"
 #define QUESTION_WORK     "Which heads carry the work?"
 #define QUESTION_POSITION "How does position enter the heads?"
+#define QUESTION_FLOW     "How do heads and layers work together?"
 #define QUESTION_LOOK     "What do heads look at?"
-extern const struct figure figures_training[], figures_heads[], figures_spectra[],
+extern const struct figure figures_training[], figures_heads[], figures_spectra[], figures_flow[],
     figures_claims[]; /* ended by name NULL */
 
 /* Opens <name>.dat and <name>.gp and writes what every script begins with.  Sizes in pixels of the SVG. */
@@ -169,11 +181,15 @@ enum pes_status figure_end(struct canvas *canvas);
 /* Plots a curve and its band for every series that has any: columns 1 (x), 2 (y), 3 and 4 (low, high) of its
  * block; bands lie under all curves. */
 void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with);
+/* Ends the `plot` of a panel, with the names of all series in the key if it is the first of the figure. */
+void figure_key(struct canvas *canvas, const char *with);
 /* A text inside single quotes of a gnuplot script. */
 const char *figure_quote(struct canvas *canvas, const char *text);
 const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind readers tell apart */
 /* Panels shown: at most so many, so that a figure can be read. */
 #define FIGURE_MOST_PANELS 9
+/* Groups shown as lines of one panel, of each series. */
+#define FIGURE_MOST_LINES 12
 /* Points drawn of a group: beyond, whole trials are left out evenly. */
 #define FIGURE_MOST_POINTS 400
 size_t figure_panels(const struct canvas *canvas); /* how many are shown */
@@ -183,7 +199,8 @@ int figure_width(size_t panels, int each);
 int figure_height(size_t panels, int each);
 /* "n = 8", "n = 7 to 8": finished trials of the series of a panel. */
 const char *figure_sizes(const struct canvas *canvas, size_t panel, char text[64]);
-void figure_title(struct canvas *canvas, size_t panel); /* with the sizes */
+void figure_title(struct canvas *canvas, size_t panel);                     /* with the sizes */
+void figure_heads_title(struct canvas *canvas, size_t panel, size_t heads); /* where heads are counted */
 /* Series shown where each has a picture of its own. */
 #define FIGURE_MOST_SERIES 16
 /* Ticks with the names of the series at 0, 1, ... */

@@ -7,7 +7,7 @@
 enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 100000000 };
 
 static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra,
-                                                figures_claims};
+                                                figures_flow, figures_claims};
 
 static size_t count_figures(void)
 {
@@ -25,6 +25,7 @@ static enum pes_status draw_all(struct canvas *canvas, struct pes_report *report
     if (!report->figures) return PES_MEMORY;
     for (size_t f = 0; f < PES_COUNT(families); f++)
         for (const struct figure *figure = families[f]; figure->name; figure++) {
+            if (canvas->study->heads && !figure->of_heads) continue;
             struct pes_report_figure *shown = &report->figures[report->num_figures++];
             *shown = (struct pes_report_figure){figure->question, figure->name, figure->title,
                                                 figure->caption, report->no_figures};
@@ -68,9 +69,13 @@ static enum pes_status make_figures(struct canvas *canvas, const struct pes_repo
 static enum pes_status write_tables(const struct tables *tables)
 {
     TRY(write_folder(tables->folder));
-    TRY(tables_claims(tables));
-    TRY(tables_claim_values(tables));
-    TRY(tables_curves(tables));
+    if (!tables->study->heads) {
+        TRY(tables_claims(tables));
+        TRY(tables_claim_values(tables));
+        TRY(tables_curves(tables));
+    } else {
+        TRY(tables_steps(tables));
+    }
     TRY(tables_heads(tables));
     TRY(tables_probes(tables));
     TRY(tables_latex(tables));
@@ -96,8 +101,9 @@ enum pes_status pes_report_write(struct pes_study *study, const struct pes_repor
     tables.resampling.resamples = canvas.resampling.resamples =
         PES_MIN(options->resampling.resamples, enough);
     TRY(pes_study_judge(study, &options->resampling, &report->claims, &report->num_claims));
+    TRY(models_judge(study, report));
     TRY(write_tables(&tables));
-    TRY(verdicts_write(&tables, options->folder));
+    if (!study->heads) TRY(verdicts_write(&tables, options->folder));
     TRY(make_figures(&canvas, options, report));
     return html_write(&tables, options->folder, canvas.folder);
 }

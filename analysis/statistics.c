@@ -86,17 +86,23 @@ enum pes_status tables_groups(const struct tables *tables, struct pes_text *html
     const char *steps = pes_arena_printf(study->arena, "steps_to(test_accuracy, %s)",
                                          pes_text_format_real(tables->threshold, threshold));
     if (!steps) return PES_MEMORY;
-    const char *const metrics[] = {
+    static const char *const of_models[] = {
+        "final.rotational_fraction", "final.rotational_fraction_z", "final.directional_fraction",
+        "final.phase_fraction",      "final.effective_rank",        "final.rotational_percentile_5",
+        "final.layer_symmetry",      "final.layer_directionality",  "final.phase_onset_lag"};
+    const char *const of_sweeps[] = {
         "final.test_accuracy",       "final.test_loss",           steps,
         "final.first_deposit_share", "final.contraction_change",  "final.rotational_percentile",
         "final.phase_onset_lag",     "final.symmetrisation_ratio"};
+    const char *const *metrics = study->heads ? of_models : of_sweeps;
+    size_t num_metrics = study->heads ? PES_COUNT(of_models) : PES_COUNT(of_sweeps);
     size_t cells = groups->num_panels * groups->num_series;
     struct located *located = pes_arena_take(study->arena, cells, sizeof *located);
     struct table table;
     if (!located) return PES_MEMORY;
     TRY(table_open(&table, tables, "groups", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;
-    for (size_t k = 0; k < PES_COUNT(metrics) && status == PES_OK; k++) {
+    for (size_t k = 0; k < num_metrics && status == PES_OK; k++) {
         struct pes_metric metric;
         struct group_values values;
         if (pes_metric_resolve(study, metrics[k], &metric) != PES_OK) continue;

@@ -1,8 +1,20 @@
 /* study.c - a results file opened for the analysis; variables are read whole, once. */
 #include "pesweep/study.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "internal.h"
+
+static enum pes_status open_results(struct pes_study *study, const char *path)
+{
+    TRY(pes_reader_open(path, &study->reader));
+    study->sweep = pes_reader_sweep(study->reader);
+    study->layout = pes_reader_layout(study->reader);
+    if (!study->sweep || !study->layout) return PES_INPUT;
+    study->num_trials = pes_reader_num_trials(study->reader);
+    study->status = pes_reader_status(study->reader);
+    return PES_OK;
+}
 
 enum pes_status pes_study_open(const char *path, struct pes_study **result)
 {
@@ -15,18 +27,12 @@ enum pes_status pes_study_open(const char *path, struct pes_study **result)
         return PES_MEMORY;
     }
     study->arena = arena;
-    enum pes_status status = pes_reader_open(path, &study->reader);
-    if (status == PES_OK) {
-        study->sweep = pes_reader_sweep(study->reader);
-        study->layout = pes_reader_layout(study->reader);
-        if (!study->sweep || !study->layout) status = PES_INPUT;
-    }
+    enum pes_status status =
+        pes_heads_found(path) ? study_open_heads(study, path) : open_results(study, path);
     if (status != PES_OK) {
         pes_study_close(study);
         return status;
     }
-    study->num_trials = pes_reader_num_trials(study->reader);
-    study->status = pes_reader_status(study->reader);
     CHECK(study->num_trials == study->sweep->num_trials);
     for (size_t t = 0; t < study->num_trials; t++)
         study->num_outcomes[PES_MIN(study->status[t], PES_OUTCOME_DIVERGED)]++;
@@ -38,7 +44,7 @@ void pes_study_close(struct pes_study *study)
 {
     if (!study) return;
     for (struct pes_column *column = study->columns; column; column = column->next)
-        free(column->values);
+        pes_free(column->values);
     if (study->reader) pes_reader_close(study->reader);
     pes_arena_destroy(study->arena);
 }
@@ -60,13 +66,13 @@ enum pes_status pes_study_column(struct pes_study *study, const char *group, con
             return PES_OK;
         }
     struct pes_column *column = pes_arena_take(study->arena, 1, sizeof *column);
-    size_t count;
     if (!column) return PES_MEMORY;
-    TRY(pes_reader_variable(study->reader, group, name, &column->values, &count));
-    if (count != study->num_trials * field->count) {
-        free(column->values);
-        return pes_fail(PES_INPUT, "%s/%s has %zu values, %zu trials of %zu should have", group, name, count,
-                        study->num_trials, field->count);
+    column->values = pes_allocate(study->num_trials * field->count, sizeof *column->values);
+    if (!column->values) return PES_MEMORY;
+    enum pes_status status = pes_study_part(study, field, 0, study->num_trials, column->values);
+    if (status != PES_OK) {
+        pes_free(column->values);
+        return status;
     }
     column->field = field;
     column->next = study->columns;
@@ -75,9 +81,28 @@ enum pes_status pes_study_column(struct pes_study *study, const char *group, con
     return PES_OK;
 }
 
+enum pes_status pes_study_part(struct pes_study *study, const struct pes_field *field, size_t first,
+                               size_t count, double *values)
+{
+    const struct pes_variable *variable = &field->variable;
+    if (study->reader)
+        return pes_reader_part(study->reader, variable->group, variable->name, first, count, values);
+    for (size_t t = 0; t < count; t++) {
+        size_t bytes = (first + t) * study->layout->row_bytes;
+        const struct pes_row row = {study->layout, (unsigned char *)(uintptr_t)study->rows + bytes};
+        pes_row_values(&row, field, values + t * field->count);
+    }
+    return PES_OK;
+}
+
 const double *pes_column_of(const struct pes_column *column, size_t trial)
 {
     return column ? column->values + trial * column->field->count : NULL;
+}
+
+const char *study_unit(const struct pes_study *study)
+{
+    return study->heads ? "model" : "trial";
 }
 
 bool pes_axis_is_seed(const struct pes_axis *axis)

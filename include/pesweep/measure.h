@@ -80,5 +80,8 @@ enum pes_status pes_probe_read_lists(const char *text, int L, int H, size_t *num
  * final is the mean of the last three values; NaN if |final - start| < 0.1, for fewer than four values or
  * with a NaN. */
 double pes_probe_onset(const double *steps, const double *values, size_t n);
+/* The variables of pes_measure_onset of every head, from the first num_checkpoints of the row's curves. */
+enum pes_status pes_probe_onsets(const struct pes_row *row, size_t num_checkpoints, size_t layers,
+                                 size_t heads, struct pes_arena *arena);
 
 #endif

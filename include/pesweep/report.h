@@ -29,9 +29,17 @@ struct pes_report_figure {
     const char *missing; /* why it wasn't drawn; NULL = it was */
 };
 
+/* The rotation claim by one measure of the folded forms. */
+struct pes_report_rotation {
+    const char *measure;
+    struct pes_rotation_claim claim;
+};
+
 struct pes_report {
     size_t num_claims;
     struct pes_claim_result *claims;
+    size_t num_rotations; /* of a file of heads with behaviours of both kinds of models */
+    struct pes_report_rotation *rotations;
     size_t num_figures;
     struct pes_report_figure *figures;
     const char *no_figures; /* why none was drawn (no gnuplot, not wanted); NULL = they were */

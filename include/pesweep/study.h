@@ -4,6 +4,7 @@
 #ifndef PESWEEP_STUDY_H
 #define PESWEEP_STUDY_H
 
+#include "pesweep/heads.h"
 #include "pesweep/judge.h"
 #include "pesweep/store.h"
 
@@ -14,9 +15,16 @@ struct pes_column {
     struct pes_column *next;
 };
 
+/* A file of heads is seen as a sweep over the axes `model` and `pe` whose trials are its models, all done:
+ * finals are those of a model's last step; if a model has several steps, curves have them as checkpoints, and
+ * onsets and lags are computed from these. */
 struct pes_study {
-    struct pes_arena *arena; /* lives as long as the study */
-    struct pes_reader *reader;
+    struct pes_arena *arena;       /* lives as long as the study */
+    struct pes_reader *reader;     /* NULL for a file of heads */
+    const struct pes_heads *heads; /* NULL for a results file */
+    const unsigned char *rows;     /* of heads: [num_trials][layout->row_bytes] */
+    const size_t *model_of;        /* of heads: [num_trials] number of a trial's last step in heads->models */
+    const size_t *trial_of;        /* of heads: [heads->num_models] */
     const struct pes_sweep *sweep;
     const struct pes_layout *layout;
     size_t num_trials;
@@ -34,6 +42,9 @@ bool pes_study_finished(const struct pes_study *study, size_t trial);
 /* *column NULL if the file doesn't have the variable.  The study owns it. */
 enum pes_status pes_study_column(struct pes_study *study, const char *group, const char *name,
                                  const struct pes_column **column);
+/* A field of trials [first, first + count) alone, into the caller's values[count][field->count]. */
+enum pes_status pes_study_part(struct pes_study *study, const struct pes_field *field, size_t first,
+                               size_t count, double *values);
 /* The values of one trial; NULL if column is NULL. */
 const double *pes_column_of(const struct pes_column *column, size_t trial);
 
@@ -80,6 +91,33 @@ struct pes_claim_result {
 /* Judges every claim of the sweep, one family.  The study's arena owns the results. */
 enum pes_status pes_study_judge(struct pes_study *study, const struct pes_resampling *resampling,
                                 struct pes_claim_result **results, size_t *num_results);
+
+/* Whether heads that look at the token before rank higher in a measure in models with rotation than in others
+ * (Li 2026, arXiv 2607.06621): per model the median within-model percentile of the measure over the k heads
+ * with the largest score; between models an exact one-sided permutation test of the difference of means. */
+struct pes_rotation_model {
+    bool rotates;
+    size_t num_heads;
+    const double *measure, *score; /* [num_heads]; heads without both are left out */
+};
+#define PES_ROTATION_KS                                                                                      \
+    {                                                                                                        \
+        1, 3, 5, 10                                                                                          \
+    }
+enum { PES_NUM_ROTATION_KS = 4 };
+struct pes_rotation_claim {
+    size_t num_k;                 /* 0: models of one kind only */
+    size_t num_rotary, num_other; /* models with the smallest k */
+    struct {
+        size_t k, num_rotary, num_other; /* models with so many heads */
+        double rotary, other;            /* means over models of their medians */
+        double lowest_rotary, highest_other;
+        double p, p_smallest, arrangements;
+    } tests[PES_NUM_ROTATION_KS];
+};
+enum pes_status pes_rotation_judge(size_t num_models, const struct pes_rotation_model *models,
+                                   struct pes_arena *arena, struct pes_rotation_claim *claim);
+bool pes_scheme_rotates(const char *scheme);
 
 /* Axes that repeat a trial (train.seed, task.data_seed) rather than change it. */
 bool pes_axis_is_seed(const struct pes_axis *axis);

@@ -99,5 +99,7 @@ void pes_row_put(const struct pes_row *row, const char *group, const char *name,
 void pes_row_put_block(const struct pes_row *row, const char *group, const char *name, const size_t *index,
                        int inner, const size_t *extent, const double *block);
 double pes_row_get(const struct pes_row *row, const char *group, const char *name, const size_t *index);
+/* All elements of a field of the row's layout as doubles: values[field->count]. */
+void pes_row_values(const struct pes_row *row, const struct pes_field *field, double *values);
 
 #endif

@@ -200,12 +200,9 @@ void pes_row_put_block(const struct pes_row *row, const char *group, const char 
     }
 }
 
-double pes_row_get(const struct pes_row *row, const char *group, const char *name, const size_t *index)
+static double load_number(const void *at, enum pes_type type)
 {
-    const struct pes_field *field = pes_layout_find(row->layout, group, name);
-    if (!field) return NAN;
-    const void *at = address(row, field, index);
-    switch (field->variable.type) {
+    switch (type) {
     case PES_F32:
         return (double)*(const float *)at;
     case PES_F64:
@@ -217,4 +214,17 @@ double pes_row_get(const struct pes_row *row, const char *group, const char *nam
     default:
         return (double)*(const uint8_t *)at;
     }
+}
+
+double pes_row_get(const struct pes_row *row, const char *group, const char *name, const size_t *index)
+{
+    const struct pes_field *field = pes_layout_find(row->layout, group, name);
+    return field ? load_number(address(row, field, index), field->variable.type) : NAN;
+}
+
+void pes_row_values(const struct pes_row *row, const struct pes_field *field, double *values)
+{
+    enum pes_type type = field->variable.type;
+    for (size_t i = 0; i < field->count; i++)
+        values[i] = load_number(row->bytes + field->offset + i * pes_type_bytes(type), type);
 }

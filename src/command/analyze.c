@@ -5,10 +5,30 @@
 #include <string.h>
 
 #include "analyze.h"
+#include "inspect.h"
 #include "options.h"
 #include "pesweep/command.h"
 #include "pesweep/log.h"
 #include "pesweep/text.h"
+
+static json_t *figures_json(const struct pes_report *report)
+{
+    json_t *figures = json_array();
+    for (size_t i = 0; i < report->num_figures; i++)
+        json_array_append_new(figures, json_pack("{s:s, s:b, s:s?}", "name", report->figures[i].name, "drawn",
+                                                 report->figures[i].missing == NULL, "missing",
+                                                 report->figures[i].missing));
+    return figures;
+}
+
+/* Takes the object. */
+static enum pes_status print_object(json_t *object)
+{
+    if (!object) return pes_fail(PES_MEMORY, "no memory for the report's facts");
+    bool ok = json_dumpf(object, stdout, JSON_INDENT(1)) == 0 && printf("\n") > 0;
+    json_decref(object);
+    return ok ? PES_OK : pes_fail(PES_IO, "standard output can't be written");
+}
 
 static enum pes_status print_json(struct pes_study *study, const struct pes_report *report,
                                   const char *folder)
@@ -16,23 +36,29 @@ static enum pes_status print_json(struct pes_study *study, const struct pes_repo
     const size_t *outcomes = study->num_outcomes;
     struct pes_text text = {0};
     TRY(pes_report_claims(study, report, &text));
-    json_t *claims = json_loads(pes_text_get(&text), 0, NULL), *figures = json_array();
+    json_t *claims = json_loads(pes_text_get(&text), 0, NULL);
     pes_text_destroy(&text);
-    for (size_t i = 0; i < report->num_figures; i++)
-        json_array_append_new(figures, json_pack("{s:s, s:b, s:s?}", "name", report->figures[i].name, "drawn",
-                                                 report->figures[i].missing == NULL, "missing",
-                                                 report->figures[i].missing));
-    json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:s}", "name",
-                               study->sweep->name, "hash", study->sweep->hash, "trials",
-                               (json_int_t)study->num_trials, "done", (json_int_t)outcomes[PES_OUTCOME_DONE],
-                               "diverged", (json_int_t)outcomes[PES_OUTCOME_DIVERGED], "failed",
-                               (json_int_t)outcomes[PES_OUTCOME_FAILED], "missing",
-                               (json_int_t)(outcomes[PES_OUTCOME_PENDING] + outcomes[PES_OUTCOME_RUNNING]),
-                               "claims", claims, "figures", figures, "report", folder);
-    if (!object) return pes_fail(PES_MEMORY, "no memory for the report's facts");
-    bool ok = json_dumpf(object, stdout, JSON_INDENT(1)) == 0 && printf("\n") > 0;
-    json_decref(object);
-    return ok ? PES_OK : pes_fail(PES_IO, "standard output can't be written");
+    return print_object(json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:s}", "name", study->sweep->name, "hash",
+        study->sweep->hash, "trials", (json_int_t)study->num_trials, "done",
+        (json_int_t)outcomes[PES_OUTCOME_DONE], "diverged", (json_int_t)outcomes[PES_OUTCOME_DIVERGED],
+        "failed", (json_int_t)outcomes[PES_OUTCOME_FAILED], "missing",
+        (json_int_t)(outcomes[PES_OUTCOME_PENDING] + outcomes[PES_OUTCOME_RUNNING]), "claims", claims,
+        "figures", figures_json(report), "report", folder));
+}
+
+static enum pes_status print_heads_json(const struct pes_study *study, const struct pes_report *report,
+                                        const char *folder)
+{
+    json_t *rotations = json_array(), *figures = figures_json(report);
+    for (size_t i = 0; i < report->num_rotations; i++)
+        json_array_append_new(rotations,
+                              json_pack("{s:s, s:o}", "measure", report->rotations[i].measure, "claim",
+                                        pes_inspect_claim_json(&report->rotations[i].claim)));
+    return print_object(json_pack("{s:s, s:I, s:I, s:o, s:o, s:s}", "name", study->sweep->name, "models",
+                                  (json_int_t)study->num_trials, "checkpoints",
+                                  (json_int_t)study->heads->num_models, "rotation", rotations, "figures",
+                                  figures, "report", folder));
 }
 
 static void print_effect(const struct pes_finding *f)
@@ -47,11 +73,32 @@ static void print_effect(const struct pes_finding *f)
     printf(", n = %zu and %zu\n", f->n, f->m);
 }
 
+static void print_drawn(const struct pes_report *report, const char *folder)
+{
+    size_t drawn = 0;
+    for (size_t i = 0; i < report->num_figures; i++)
+        drawn += report->figures[i].missing == NULL;
+    printf("%s/index.html: %zu figures, tables beside it\n", folder, drawn);
+}
+
+static void print_heads_text(const struct pes_study *study, const struct pes_report *report,
+                             const char *folder)
+{
+    printf("%s: %zu models, %zu checkpoints\n", study->sweep->name, study->num_trials,
+           study->heads->num_models);
+    if (report->num_rotations) {
+        printf("\n");
+        pes_inspect_claim_print(&report->rotations[0].claim);
+        printf("\n");
+    }
+    print_drawn(report, folder);
+}
+
 static enum pes_status print_text(const struct pes_study *study, const struct pes_report *report,
                                   const char *folder)
 {
     const size_t *outcomes = study->num_outcomes;
-    size_t open = outcomes[PES_OUTCOME_PENDING] + outcomes[PES_OUTCOME_RUNNING], drawn = 0;
+    size_t open = outcomes[PES_OUTCOME_PENDING] + outcomes[PES_OUTCOME_RUNNING];
     printf("%s: %zu trials, %zu done, %zu diverged, %zu failed, %zu missing%s\n", study->sweep->name,
            study->num_trials, outcomes[PES_OUTCOME_DONE], outcomes[PES_OUTCOME_DIVERGED],
            outcomes[PES_OUTCOME_FAILED], open, open ? ": everything below is provisional" : "");
@@ -64,9 +111,8 @@ static enum pes_status print_text(const struct pes_study *study, const struct pe
             printf("    %zu of %zu trials are unfinished or have no value, %zu diverged\n",
                    result->num_missing, result->num_trials, result->num_diverged);
     }
-    for (size_t i = 0; i < report->num_figures; i++)
-        drawn += report->figures[i].missing == NULL;
-    printf("%s%s/index.html: %zu figures, tables beside it\n", report->num_claims ? "\n" : "", folder, drawn);
+    if (report->num_claims) printf("\n");
+    print_drawn(report, folder);
     return PES_OK;
 }
 
@@ -110,7 +156,11 @@ static enum pes_status run(int argc, char **argv)
     enum pes_status status = pes_report_write(study, &options, &report);
     if (status == PES_OK && report.no_figures && !no_figures)
         pes_log_warning("no figures: %s; tables and verdicts are complete", report.no_figures);
-    if (status == PES_OK)
+    if (status == PES_OK && study->heads && !json)
+        print_heads_text(study, &report, options.folder);
+    else if (status == PES_OK && study->heads)
+        status = print_heads_json(study, &report, options.folder);
+    else if (status == PES_OK)
         status =
             json ? print_json(study, &report, options.folder) : print_text(study, &report, options.folder);
     pes_study_close(study);
@@ -120,6 +170,7 @@ static enum pes_status run(int argc, char **argv)
 const struct pes_command pes_command_analyze = {
     .name = "analyze",
     .usage = "pesweep analyze RESULTS.h5 [-o FOLDER] [options]\n"
+             "       pesweep analyze HEADS.h5 [-o FOLDER] [options]\n"
              "       pesweep analyze TABLE.csv --value COLUMN --group COLUMN[,COLUMN] [options]",
     .summary = "tables, figures, verdicts on the claims and a page that holds them, also while a sweep runs",
     .help =

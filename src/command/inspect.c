@@ -1,6 +1,7 @@
 /* inspect.c - `pesweep inspect`: spectra of every head of checkpoints from elsewhere. */
 #include "inspect.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,21 @@ static double find_step(const char *path)
     return step;
 }
 
+/* "pythia-160m" for pythia-160m/step512, "model" for model-step_512: what its steps have in common; the label
+ * where there is no step or nothing else. */
+static const char *make_name(const char *path, const char *label, double step, struct pes_arena *arena)
+{
+    if (isnan(step)) return label;
+    const char *before = path, *end = NULL;
+    for (const char *at = path; (at = strstr(at, "step")); at++)
+        if (isdigit((unsigned char)at[4 + (at[4] == '-' || at[4] == '_')])) end = at;
+    while (end > path && strchr("/-_.", end[-1]))
+        end--;
+    for (const char *at = path; at < end; at++)
+        if (*at == '/') before = at + 1;
+    return end > before ? pes_arena_printf(arena, "%.*s", (int)(end - before), before) : label;
+}
+
 static enum pes_status describe(struct work *work, size_t m)
 {
     const struct pes_pretrained_about *about = pes_pretrained_about(work->models[m]);
@@ -84,7 +100,10 @@ static enum pes_status describe(struct work *work, size_t m)
         .inner_norm = about->inner_norm,
         .step = find_step(about->path),
     };
-    return work->described[m].label ? PES_OK : PES_MEMORY;
+    struct pes_heads_model *described = &work->described[m];
+    if (!described->label) return PES_MEMORY;
+    described->name = make_name(about->path, described->label, described->step, work->arena);
+    return described->name ? PES_OK : PES_MEMORY;
 }
 
 /* --- the work --- */

@@ -59,48 +59,53 @@ static bool wanted(const struct pes_config *settings)
 }
 
 /* Onset of one head's curve, stored; `values` is scratch. */
-static double measure(const struct pes_measurement *m, const char *curve, const size_t *at,
+static double measure(const struct pes_row *row, const char *curve, const size_t *at, size_t n,
                       const double *steps, double *values)
 {
     char name[96];
-    for (size_t c = 0; c < m->num_checkpoints; c++)
-        values[c] = pes_row_get(m->row, "curves", curve, (size_t[]){c, at[0], at[1]});
-    double onset = pes_probe_onset(steps, values, m->num_checkpoints);
+    for (size_t c = 0; c < n; c++)
+        values[c] = pes_row_get(row, "curves", curve, (size_t[]){c, at[0], at[1]});
+    double onset = pes_probe_onset(steps, values, n);
     snprintf(name, sizeof name, "onset_%s", curve);
-    pes_row_put(m->row, "probes", name, at, onset);
+    pes_row_put(row, "probes", name, at, onset);
     return onset;
 }
 
-static void measure_head(const struct pes_measurement *m, const size_t *at, const double *steps,
+static void measure_head(const struct pes_row *row, const size_t *at, size_t n, const double *steps,
                          double *values)
 {
     double behaviour[NUM_BEHAVIOURS];
     for (int b = 0; b < NUM_BEHAVIOURS; b++)
-        behaviour[b] = measure(m, behaviours[b], at, steps, values);
+        behaviour[b] = measure(row, behaviours[b], at, n, steps, values);
     for (int s = 0; s < NUM_SIGNATURES; s++) {
-        double onset = measure(m, signatures[s], at, steps, values);
+        double onset = measure(row, signatures[s], at, n, steps, values);
         for (int b = 0; b < NUM_BEHAVIOURS; b++) {
             char name[128];
             snprintf(name, sizeof name, "lag_%s_behind_%s", signatures[s], behaviours[b]);
-            pes_row_put(m->row, "probes", name, at, onset - behaviour[b]);
+            pes_row_put(row, "probes", name, at, onset - behaviour[b]);
         }
     }
 }
 
+enum pes_status pes_probe_onsets(const struct pes_row *row, size_t num_checkpoints, size_t layers,
+                                 size_t heads, struct pes_arena *arena)
+{
+    double *steps = pes_arena_take(arena, num_checkpoints, sizeof *steps),
+           *values = pes_arena_take(arena, num_checkpoints, sizeof *values);
+    if (!steps || !values) return PES_MEMORY;
+    for (size_t c = 0; c < num_checkpoints; c++)
+        steps[c] = pes_row_get(row, "curves", "checkpoint_step", &c);
+    for (size_t l = 0; l < layers; l++)
+        for (size_t h = 0; h < heads; h++)
+            measure_head(row, (size_t[]){l, h}, num_checkpoints, steps, values);
+    return PES_OK;
+}
+
 static enum pes_status run(const struct pes_measurement *m)
 {
-    if (!m->final) return PES_OK;
     const struct pes_shape *shape = &m->model->config.shape;
-    size_t n = m->num_checkpoints;
-    double *steps = pes_arena_take(m->arena, n, sizeof *steps),
-           *values = pes_arena_take(m->arena, n, sizeof *values);
-    if (!steps || !values) return PES_MEMORY;
-    for (size_t c = 0; c < n; c++)
-        steps[c] = pes_row_get(m->row, "curves", "checkpoint_step", &c);
-    for (size_t l = 0; l < (size_t)shape->L; l++)
-        for (size_t h = 0; h < (size_t)shape->H; h++)
-            measure_head(m, (size_t[]){l, h}, steps, values);
-    return PES_OK;
+    if (!m->final) return PES_OK;
+    return pes_probe_onsets(m->row, m->num_checkpoints, (size_t)shape->L, (size_t)shape->H, m->arena);
 }
 
 const struct pes_measure pes_measure_onset = {

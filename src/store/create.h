@@ -5,7 +5,8 @@
 #include "table.h"
 
 /* Attributes of the root group by which a results file is known. */
-#define STORE_FORMAT "pesweep results"
+#define STORE_FORMAT       "pesweep results"
+#define STORE_HEADS_FORMAT "pesweep heads"
 
 /* Creates `path` (replacing what is left of an earlier attempt) with every group, dataset, scale, attribute
  * and text; nothing has run.  Removed again on error.  Not yet durable under any other name. */

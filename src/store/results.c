@@ -36,16 +36,15 @@ enum pes_status results_check(const char *path)
     return PES_OK;
 }
 
-static enum pes_status check_format(const struct results *results)
+static enum pes_status check_format(const struct results *results, const char *wanted)
 {
     char format[64];
     int version = 0;
-    if (!hdf_get_text(results->file, "format", format, sizeof format) || strcmp(format, STORE_FORMAT))
-        return pes_fail(
-            PES_INPUT, "%s is an HDF5 file, but not one of pesweep's results%s", results->path,
-            H5Lexists(results->file, "models", H5P_DEFAULT) > 0
-                ? ": it holds heads of models, which `pesweep inspect --behaviour` compares itself"
-                : "");
+    if (!hdf_get_text(results->file, "format", format, sizeof format) || strcmp(format, wanted))
+        return pes_fail(PES_INPUT, "%s is an HDF5 file, but not one of pesweep's results%s", results->path,
+                        H5Lexists(results->file, "models", H5P_DEFAULT) > 0
+                            ? ": it holds heads of models, which `pesweep analyze` shows"
+                            : "");
     if (!hdf_get_int(results->file, "schema_version", &version))
         return pes_fail(PES_INPUT, "%s is damaged: its schema version is missing", results->path);
     if (version != PES_SCHEMA_VERSION)
@@ -76,6 +75,16 @@ static enum pes_status open_columns(struct results *results)
     return PES_OK;
 }
 
+/* As many entries as there are models. */
+static enum pes_status open_models(struct results *results)
+{
+    hid_t labels = results_open_dataset(results, "models", "label");
+    bool right = labels >= 0 && hdf_extents(labels, &results->num_trials, 1) == 1;
+    hdf_close(&labels);
+    hdf_forget();
+    return right ? PES_OK : pes_fail(PES_INPUT, "%s is damaged: models/label is missing", results->path);
+}
+
 enum pes_status results_open(const char *path, enum results_mode mode, struct results *results)
 {
     *results = (struct results){.path = path, .file = -1};
@@ -84,12 +93,12 @@ enum pes_status results_open(const char *path, enum results_mode mode, struct re
     hdf_start();
     TRY(results_check(path));
     hid_t access = hdf_access(mode == RESULTS_PARALLEL);
-    if (access >= 0)
-        results->file = H5Fopen(path, mode == RESULTS_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
+    bool heads = mode == RESULTS_HEADS, reads = heads || mode == RESULTS_READ;
+    if (access >= 0) results->file = H5Fopen(path, reads ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
     hdf_close(&access);
     if (results->file < 0) return hdf_fail(PES_INPUT, path, "open");
-    enum pes_status status = check_format(results);
-    if (status == PES_OK) status = open_columns(results);
+    enum pes_status status = check_format(results, heads ? STORE_HEADS_FORMAT : STORE_FORMAT);
+    if (status == PES_OK) status = heads ? open_models(results) : open_columns(results);
     if (status != PES_OK) results_close(results);
     return status;
 }

@@ -7,6 +7,7 @@
 
 enum results_mode {
     RESULTS_READ,    /* serial, read-only */
+    RESULTS_HEADS,   /* the same of a file of heads, which has models for trials and none of the columns */
     RESULTS_WRITE,   /* serial */
     RESULTS_PARALLEL /* MPI-IO, collective */
 };
@@ -27,6 +28,13 @@ enum pes_status results_check(const char *path);
  * with the reason (missing, a folder, empty, text, truncated, another program's, older, newer, damaged);
  * PES_IO if it can't be read.  On error everything is closed. */
 enum pes_status results_open(const char *path, enum results_mode mode, struct results *results);
+/* The layout of a file as it describes itself (provenance/variable_path and variable_dimensions), so that a
+ * program whose own variables have changed can read it; opens its datasets.  The arena owns it. */
+enum pes_status results_read_layout(struct results *results, struct pes_arena *arena,
+                                    struct pes_layout **layout);
+/* The texts of a dataset; the arena owns them. */
+enum pes_status results_read_texts(const struct results *results, const char *group, const char *name,
+                                   struct pes_arena *arena, char ***texts, size_t *num);
 /* Opens the datasets of a layout; PES_INPUT if the file hasn't them as the layout says. */
 enum pes_status results_open_fields(struct results *results, const struct pes_layout *layout);
 /* Collective as the opening; PES_IO if the library reports an error.  Can be called twice. */

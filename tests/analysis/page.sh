@@ -38,4 +38,21 @@ if command -v pdflatex > /dev/null && kpsewhich booktabs.sty > /dev/null; then
 fi
 
 command -v gnuplot > /dev/null || { echo "skipped: there is no gnuplot"; exit 77; }
+
+# Heads of checkpoints, one of them at several steps.
+fixtures=$here/../fixtures
+for step in 0 1000; do
+    mkdir -p "steps/tiny/step$step" && cp "$fixtures"/pythia/*.* "steps/tiny/step$step" || fail "no copy of a fixture"
+done
+"$PESWEEP" inspect -q "$fixtures/gpt2-lm" "$fixtures/bloom" "$fixtures/llama" steps/tiny/step0 steps/tiny/step1000 \
+    -o heads.h5 --behaviour --composition --nulls 2 --segment 5 || fail "inspect"
+"$PESWEEP" analyze heads.h5 -o heads > said || fail "analyze of heads"
+grep -q "heads.h5: 4 models, 5 checkpoints" said || fail "models or steps unsaid"
+grep -qE "^ +1 +2/2 " said || fail "the statistic over models is missing"
+grep -q "^3,tiny,1000,rope,gpt_neox,2,2,2,32,16," heads/tables/models.csv || fail "the last step is missing"
+figures=$(ls heads/figures/*.svg | wc -l)
+[ "$figures" -ge 6 ] || fail "$figures figures of heads"
+python3 "$here/../python/check_page.py" heads/index.html "$figures" 4 --models
+state=$?
+[ $state -eq 0 ] || exit $state
 python3 "$here/../python/check_page.py" "$odd/index.html" "$(ls "$odd"/figures/*.svg | wc -l)" 37

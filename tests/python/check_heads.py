@@ -61,6 +61,11 @@ results = h5py.File(path, "r")
 assert results.attrs["format"] == b"pesweep heads" or results.attrs["format"] == "pesweep heads"
 assert list(results["models/label"].asstr()) == NAMES
 assert list(results["models/scheme"].asstr()) == ["learned", "rope", "mla"]
+assert list(results["models/name"].asstr()) == NAMES
+paths = list(results["provenance/variable_path"].asstr())
+assert "spectra_folded/eigenvalues" in paths
+assert results["provenance/variable_dimensions"].asstr()[paths.index("spectra_folded/eigenvalues")] == \
+    "layer head mode re_im"
 assert list(results["models/key_heads"]) == [4, 2, 4]
 for number, (name, cut) in enumerate(zip(NAMES, [gpt2, llama, deepseek])):
     all_ = tensors(name)

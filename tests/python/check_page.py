@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Looks at a report in headless Chromium, as a reader would: check_page.py INDEX.HTML FIGURES TRIALS [SCREENSHOT].
+"""Looks at a report in headless Chromium, as a reader would: check_page.py INDEX.HTML FIGURES TRIALS [--models] [SCREENSHOT].
 
-FIGURES: how many must be there; TRIALS: how many finished ones the explorer must show.  Chromium is driven through its
+FIGURES: how many must be there; TRIALS: how many finished ones the explorer must show; --models: of a file of heads.  Chromium is driven through its
 own pipe (--remote-debugging-pipe), so nothing but Python is needed.  Exit code 77: there is no Chromium.
 """
 import base64
@@ -137,7 +137,7 @@ def look_at_figures(page, figures):
           "a figure has no text beside it")
 
 
-def sort_and_filter(page):
+def sort_and_filter(page, words):
     page.ask(HEAD + ".click()")
     up = page.ask(COLUMN)
     check(len(up) > 2 and up == sorted(up), "a click doesn't sort upwards: %s" % up)
@@ -147,10 +147,10 @@ def sort_and_filter(page):
     check(down == sorted(down, reverse=True) and down != up, "Enter doesn't sort downwards: %s" % down)
     rows = "Array.from(document.querySelectorAll('#tables ~ details table.sortable')[0].tBodies[0].rows)"
     page.ask("document.querySelector('#tables ~ details label.filter input').focus()")
-    page.call("Input.insertText", text="ROPE test_accuracy")
+    page.call("Input.insertText", text=words.upper())
     left = page.ask(rows + ".filter(function (r) { return !r.hidden; }).map(function (r) { return r.textContent; })")
     check(0 < len(left) < page.ask(rows + ".length"), "the filter keeps %d rows" % len(left))
-    check(all("rope" in r and "test_accuracy" in r for r in left), "the filter keeps other rows: %s" % left)
+    check(all(w in r for r in left for w in words.split()), "the filter keeps other rows: %s" % left)
 
 
 def explore(page, trials):
@@ -181,6 +181,26 @@ def explore(page, trials):
           "the explorer draws at places that are no numbers")
 
 
+def explore_models(page, models):
+    """Heads alone: no curves, no numbers of a whole model, no attention maps."""
+    check(page.ask("document.querySelectorAll('#explorer > svg circle').length") >= 2 * models, "too few heads")
+    page.ask("document.querySelector('#explorer > svg circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    check(page.ask("document.querySelectorAll('.pager .panel svg').length") == 2, "not two views of the model")
+    said = "document.querySelector('.pager p.note').textContent.split(':')[0]"
+    page.ask("document.querySelector('.pager').focus()")
+    seen = set()
+    for _ in range(models):
+        page.press("ArrowDown", number=40)
+        for _ in range(40):
+            page.press("ArrowRight", number=39)
+            check(page.ask("document.querySelectorAll('.pager .panel:first-child circle').length") > 0,
+                  page.ask(said) + " has no eigenvalues")
+        seen.add(page.ask(said).split(",")[0])
+    check(seen == {"model %d" % m for m in range(models)}, "the arrows lead to " + str(seen))
+    check(page.ask("document.querySelectorAll('#explorer [cx=NaN], #explorer [cy=NaN]').length") == 0,
+          "the explorer draws at places that are no numbers")
+
+
 def walk_by_keyboard(page):
     page.ask("document.activeElement.blur(); scrollTo(0, 0)")
     seen = set()
@@ -197,20 +217,21 @@ def main():
         print("skipped: there is no Chromium (Debian: chromium)")
         return 77
     path, figures, trials = os.path.abspath(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    picture = sys.argv[4] if len(sys.argv) > 4 else None
+    models = "--models" in sys.argv
+    picture = sys.argv[4 + models] if len(sys.argv) > 4 + models else None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         page = Browser(program, profile)
         try:
             page.open(pathlib.Path(path).as_uri())
             look_at_figures(page, figures)
-            sort_and_filter(page)
-            explore(page, trials)
+            sort_and_filter(page, "rope rotational_fraction" if models else "rope test_accuracy")
+            (explore_models if models else explore)(page, trials)
             walk_by_keyboard(page)
             for scheme in ("light", "dark"):
                 page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
                 background = luminance(page.ask("getComputedStyle(document.body).backgroundColor"))
                 check((background > 0.5) == (scheme == "light"), "the page isn't %s" % scheme)
-                for selector in ("body", ".note", "nav a", "#explorer label", "td.verdict"):
+                for selector in ("body", ".note", "nav a", "#explorer label", "td.n" if models else "td.verdict"):
                     check(contrast(page, selector) >= 4.5, "%s: contrast of %s" % (scheme, selector))
                 if picture:
                     for place in ("claims", "figures", "tables", "explore", "run"):
@@ -228,7 +249,7 @@ def main():
                 check(method != "Log.entryAdded", "log: %s" % facts.get("entry"))
         finally:
             page.close()
-    print("%d figures, %d trials: %s" % (figures, trials, "FAILED" if failures else "as it should be"))
+    print("%d figures, %d trials or models: %s" % (figures, trials, "FAILED" if failures else "as it should be"))
     return 1 if failures else 0
 
 

@@ -33,10 +33,12 @@ static struct models make(const char *const *schemes, const int *best, size_t nu
     assert_int_equal(
         pes_layout_create(size, (const struct pes_variable *const[]){variables}, 1, m.arena, &m.layout),
         PES_OK);
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
     m.rows = pes_arena_take(m.arena, num, m.layout->row_bytes);
     for (size_t i = 0; i < num; i++) {
         struct pes_row row = {m.layout, m.rows + i * m.layout->row_bytes};
-        m.described[i] = (struct pes_heads_model){.scheme = schemes[i], .layers = L, .heads = H};
+        m.described[i] = (struct pes_heads_model){
+            .name = names[i], .scheme = schemes[i], .step = NAN, .layers = L, .heads = H};
         for (int head = 0; head < HEADS; head++) {
             const size_t at[] = {(size_t)(head / H), (size_t)(head % H)};
             pes_row_put(&row, "spectra_folded", "rotational_fraction", at, (head + 1) / 12.0);
@@ -91,10 +93,28 @@ static void models_of_one_kind_are_not_judged_and_few_heads_limit_k(void **state
     pes_arena_destroy(m.arena);
 }
 
+/* Steps of one model are no models of their own. */
+static void of_several_steps_of_a_model_the_last_alone_is_judged(void **state)
+{
+    (void)state;
+    static const char *const schemes[] = {"rope", "rope", "learned", "rope"};
+    static const int best[] = {0, 11, 1, 9};
+    struct models m = make(schemes, best, 4);
+    struct pes_rotation_claim claim;
+    m.described[1].name = m.described[0].name;
+    m.described[0].step = 512;
+    m.described[1].step = 1000;
+    assert_int_equal(pes_inspect_claim(m.described, m.layout, m.rows, 4, m.arena, &claim), PES_OK);
+    assert_int_equal(claim.num_rotary, 2);
+    assert_true(fabs(claim.tests[0].rotary - (12 + 10) / 24.0) < 1e-12);
+    pes_arena_destroy(m.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perfect_separation_of_three_and_four_models_has_p_one_in_35),
+        cmocka_unit_test(of_several_steps_of_a_model_the_last_alone_is_judged),
         cmocka_unit_test(models_of_one_kind_are_not_judged_and_few_heads_limit_k),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
