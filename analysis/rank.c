@@ -16,7 +16,8 @@ static int compare(const void *left, const void *right)
     return (a->i > b->i) - (a->i < b->i);
 }
 
-enum pes_status pes_stat_ranks(size_t n, const double *x, double *ranks)
+/* Midranks from 1: equal values share the mean of their places. */
+static enum pes_status midranks(size_t n, const double *x, double *ranks)
 {
     if (!pes_stat_finite(n, x)) {
         for (size_t i = 0; i < n; i++)
@@ -95,7 +96,7 @@ static enum pes_status mann_whitney(size_t n, size_t m, const double *pooled, do
                                     enum pes_side side, const struct pes_resampling *resampling,
                                     struct pes_test *test)
 {
-    TRY(pes_stat_ranks(n + m, pooled, ranks));
+    TRY(midranks(n + m, pooled, ranks));
     double sum = 0, *counts;
     size_t largest;
     for (size_t i = 0; i < n + m; i++) {

@@ -161,9 +161,6 @@ enum pes_status pes_stat_benjamini_hochberg(size_t n, const double *p, double *a
 /* ---- association
  * --------------------------------------------------------------------------------------------------- */
 
-/* Midranks from 1: equal values share the mean of their places. */
-enum pes_status pes_stat_ranks(size_t n, const double *x, double *ranks);
-
 /* Spearman's correlation of x and y, with `num_controls` variables controls[c][n] held fixed (partial
  * correlation of ranks).  `cluster` (NULL = every value for itself): values of one cluster are resampled
  * together; level 0 of the resampling gives the estimate alone. */

@@ -11,7 +11,6 @@
  * started N singletons), or ranks are bound to fewer cores than `threads`. */
 enum pes_status pes_comm_start(int *argc, char ***argv, int threads);
 void pes_comm_stop(void); /* collective, sleeping barrier, then MPI_Finalize */
-bool pes_comm_started(void);
 
 int pes_comm_rank(void); /* 0 before the start */
 int pes_comm_size(void); /* 1 before the start */

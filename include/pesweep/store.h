@@ -75,8 +75,6 @@ const char *pes_reader_key(const struct pes_reader *reader, size_t trial);
 const char *pes_reader_message(const struct pes_reader *reader, size_t trial);
 /* Number in the file of a trial of reader's sweep = its place; files extended keep grid order. */
 enum pes_status pes_reader_row(struct pes_reader *reader, size_t trial, struct pes_row *row);
-/* Rows of [first, first + count) trials one after another, [count][row_bytes]: faster than one by one. */
-enum pes_status pes_reader_rows(struct pes_reader *reader, size_t first, size_t count, unsigned char *rows);
 /* A whole variable as doubles, [trial, ...]: *values from malloc, the caller frees. */
 enum pes_status pes_reader_variable(struct pes_reader *reader, const char *group, const char *name,
                                     double **values, size_t *count);

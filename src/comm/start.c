@@ -115,11 +115,6 @@ void pes_comm_stop(void)
     pes_world.started = false;
 }
 
-bool pes_comm_started(void)
-{
-    return pes_world.started;
-}
-
 int pes_comm_rank(void)
 {
     return pes_world.rank;

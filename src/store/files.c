@@ -21,7 +21,8 @@ enum pes_status store_name(char name[PATH_MAX], const char *path, const char *en
     return PES_OK;
 }
 
-enum pes_status store_folder(char folder[PATH_MAX], const char *path)
+/* The folder a path lies in ("." for a bare name). */
+static enum pes_status folder_of(char folder[PATH_MAX], const char *path)
 {
     TRY(store_name(folder, path, ""));
     char *slash = strrchr(folder, '/');
@@ -38,7 +39,7 @@ enum pes_status store_resolve(char resolved[PATH_MAX], const char *path)
 {
     if (realpath(path, resolved)) return PES_OK;
     char folder[PATH_MAX], beyond[PATH_MAX];
-    TRY(store_folder(folder, path));
+    TRY(folder_of(folder, path));
     if (!realpath(folder, beyond))
         return pes_fail(PES_IO, "%s: cannot use the folder %s: %s", path, folder, strerror(errno));
     const char *slash = strrchr(path, '/');
@@ -64,7 +65,7 @@ static enum pes_status sync_path(const char *path, int flags)
 enum pes_status store_sync_folder(const char *path)
 {
     char folder[PATH_MAX];
-    TRY(store_folder(folder, path));
+    TRY(folder_of(folder, path));
     return sync_path(folder, O_RDONLY | O_DIRECTORY);
 }
 
@@ -85,7 +86,7 @@ enum pes_status store_check_room(const char *path, uint64_t bytes)
 {
     char folder[PATH_MAX];
     struct statvfs system;
-    TRY(store_folder(folder, path));
+    TRY(folder_of(folder, path));
     if (statvfs(folder, &system) || !system.f_blocks || !system.f_frsize) return PES_OK;
     double room = (double)system.f_bavail * (double)system.f_frsize;
     if ((double)bytes <= room) return PES_OK;
@@ -121,7 +122,7 @@ enum pes_writer pes_store_choose_writer(const char *path, int num_nodes, const c
     char folder[PATH_MAX];
     struct statfs system;
     *reason = "the file system could not be examined";
-    if (store_folder(folder, path) != PES_OK || statfs(folder, &system)) return PES_WRITER_RANK0;
+    if (folder_of(folder, path) != PES_OK || statfs(folder, &system)) return PES_WRITER_RANK0;
     for (size_t i = 0; i < PES_COUNT(unshared_systems); i++)
         if (((unsigned long)system.f_type & 0xFFFFFFFFUL) == unshared_systems[i].magic) {
             *reason = unshared_systems[i].name;

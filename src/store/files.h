@@ -8,8 +8,6 @@
 
 /* `path` with an ending into a buffer; PES_INPUT if it is too long. */
 enum pes_status store_name(char name[PATH_MAX], const char *path, const char *ending);
-/* The folder a path lies in ("." for a bare name). */
-enum pes_status store_folder(char folder[PATH_MAX], const char *path);
 /* The name behind symbolic links; of a file that isn't there yet, the real folder and its name. */
 enum pes_status store_resolve(char resolved[PATH_MAX], const char *path);
 

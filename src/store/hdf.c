@@ -33,11 +33,6 @@ size_t hdf_element_bytes(enum element element)
     }
 }
 
-bool hdf_element_is_float(enum element element)
-{
-    return element == ELEMENT_F32 || element == ELEMENT_F64;
-}
-
 static hid_t text_type(size_t size)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -45,7 +40,8 @@ static hid_t text_type(size_t size)
     return type;
 }
 
-hid_t hdf_memory_type(enum element element)
+/* Handles of the library; ELEMENT_TEXT's is a copy that hdf_close gives back. */
+static hid_t memory_type(enum element element)
 {
     switch (element) {
     case ELEMENT_F32:
@@ -87,7 +83,7 @@ hid_t hdf_file_type(enum element element)
     case ELEMENT_BOOL:
         return H5Tcopy(H5T_STD_I8LE);
     default:
-        return hdf_memory_type(element);
+        return memory_type(element);
     }
 }
 
@@ -217,7 +213,7 @@ bool hdf_put_text(hid_t object, const char *name, const char *text)
 
 static bool put_numbers(hid_t object, const char *name, enum element element, hid_t space, const void *values)
 {
-    hid_t type = hdf_file_type(element), memory = hdf_memory_type(element);
+    hid_t type = hdf_file_type(element), memory = memory_type(element);
     bool ok = type >= 0 && memory >= 0 && space >= 0 && put(object, name, type, memory, space, values);
     hdf_close(&type);
     hdf_close(&memory);
@@ -318,7 +314,7 @@ static bool transfer(struct slab *slab, unsigned char *bytes)
 static bool move(hid_t dataset, enum element element, size_t first, size_t count, void *bytes, bool write)
 {
     struct slab slab = {.dataset = dataset, .write = write, .element_bytes = hdf_element_bytes(element)};
-    slab.type = hdf_memory_type(element);
+    slab.type = memory_type(element);
     slab.space = H5Dget_space(dataset);
     slab.rank = slab.space < 0 ? -1 : H5Sget_simple_extent_dims(slab.space, slab.extent, NULL);
     bool ok = slab.type >= 0 && slab.rank >= 0;
@@ -353,7 +349,7 @@ enum pes_status hdf_read_texts(const char *path, hid_t dataset, struct pes_arena
     if (rank < 0) return hdf_fail(PES_IO, path, "read texts");
     char **list = pes_arena_take(arena, extent, sizeof *list);
     char **block = pes_allocate(TEXTS_AT_ONCE, sizeof *block);
-    hid_t type = hdf_memory_type(ELEMENT_TEXT);
+    hid_t type = memory_type(ELEMENT_TEXT);
     enum pes_status status = list && block ? PES_OK : PES_MEMORY;
     if (status == PES_OK && type < 0) status = hdf_fail(PES_IO, path, "read texts");
     for (size_t first = 0; first < extent && status == PES_OK; first += TEXTS_AT_ONCE) {

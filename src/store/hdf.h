@@ -21,11 +21,9 @@ enum element {
     ELEMENT_TEXT  /* variable-length UTF-8: written at creation only */
 };
 size_t hdf_element_bytes(enum element element); /* in memory */
-bool hdf_element_is_float(enum element element);
 
-/* Library handles of the types; for ELEMENT_TEXT the caller closes it, hence always use hdf_close on it. */
-hid_t hdf_memory_type(enum element element);
-hid_t hdf_file_type(enum element element); /* little-endian */
+/* The library's handle of the type in files, little-endian; the caller gives it to hdf_close. */
+hid_t hdf_file_type(enum element element);
 /* False if the type of a dataset isn't the element's as we write it. */
 bool hdf_has_type(hid_t dataset, enum element element);
 

@@ -12,12 +12,6 @@ enum pes_status pes_reader_row(struct pes_reader *reader, size_t trial, struct p
     return results_read_rows(&reader->results, trial, 1, row->bytes);
 }
 
-enum pes_status pes_reader_rows(struct pes_reader *reader, size_t first, size_t count, unsigned char *rows)
-{
-    CHECK(first <= reader->results.num_trials && count <= reader->results.num_trials - first);
-    return count ? results_read_rows(&reader->results, first, count, rows) : PES_OK;
-}
-
 enum pes_status pes_reader_checksum(struct pes_reader *reader, size_t trial, uint64_t *stored,
                                     uint64_t *computed)
 {

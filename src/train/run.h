@@ -40,9 +40,6 @@ enum pes_status pes_run_take_workspace(struct pes_run *run, bool training);
 /* Asks the caller whether to go on: PES_STOPPED if not. */
 enum pes_status pes_run_tick(struct pes_run *run);
 
-/* A part of a batch: sequences [first, first + B). */
-struct pes_batch pes_run_part(const struct pes_run *run, const struct pes_batch *batch, int first, int B);
-
 /* One optimizer step, all or nothing.  A trial that diverges has that as its result and stays where it is. */
 enum pes_status pes_run_step(struct pes_run *run);
 bool pes_run_diverged(const struct pes_run *run);

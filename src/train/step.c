@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct pes_batch pes_run_part(const struct pes_run *run, const struct pes_batch *batch, int first, int B)
+/* A part of a batch: sequences [first, first + B). */
+static struct pes_batch part_of(const struct pes_run *run, const struct pes_batch *batch, int first, int B)
 {
     size_t tokens = (size_t)first * (size_t)batch->T;
     bool per_token = run->model_config.objective == PES_OBJECTIVE_LM;
@@ -57,7 +58,7 @@ static enum pes_status add_gradients(struct pes_run *run, const struct pes_batch
     memset(run->gradient, 0, state->num_parameters * sizeof *run->gradient);
     pes_model_prepare(run->model, run->training, state->parameters, NULL);
     for (int first = 0; first < batch->B; first += run->micro_batch) {
-        struct pes_batch part = pes_run_part(run, batch, first, PES_MIN(run->micro_batch, batch->B - first));
+        struct pes_batch part = part_of(run, batch, first, PES_MIN(run->micro_batch, batch->B - first));
         pes_model_run(run->model, run->training, &part, &pass, loss);
         TRY(pes_run_tick(run));
     }
