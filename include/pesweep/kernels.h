@@ -84,6 +84,9 @@ struct pes_attention {
     ptrdiff_t bias_key_stride;
     struct pes_dropout
         dropout; /* of the probabilities: row = key, column = query, first_row = (sequence * H + head) * T */
+    /* Elements from q, k and v, and from o and d_o, to those of the next call: fetched meanwhile.  0 = none.
+     */
+    ptrdiff_t next, next_o;
 };
 
 /* Scratch a call needs, in elements, for the given sizes; one per thread, 64-byte aligned. */

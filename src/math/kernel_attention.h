@@ -239,6 +239,29 @@ INLINE int visible_keys(const struct plan *s, const struct pes_attention *a, int
     return n;
 }
 
+/* While keys [t, t + KEY_TILE) of n meet the queries from `first`: fetches a portion of the rows of the next
+ * call into the second cache, so that a pass over all queries and keys fetches them all.  o NULL: not o and
+ * d_o. */
+INLINE void fetch_next(const struct pes_attention *a, int first, int t, int n, const real *o, size_t o_ld,
+                       const real *d_o, size_t d_o_ld)
+{
+    const size_t line = 64 / sizeof(real), width = (size_t)a->width, value_width = (size_t)a->value_width;
+    const int end = PES_MIN(first + QUERIES * (t + KEY_TILE) / n, a->T);
+    for (int i = first + QUERIES * t / n; i < PES_MIN(end, first + (int)QUERIES); i++) {
+        const size_t row = (size_t)i;
+        for (size_t c = 0; c < width; c += line) {
+            __builtin_prefetch(a->q + a->next + row * a->q_ld + c, 0, 2);
+            __builtin_prefetch(a->k + a->next + row * a->k_ld + c, 0, 2);
+        }
+        for (size_t c = 0; c < value_width; c += line) {
+            __builtin_prefetch(a->v + a->next + row * a->v_ld + c, 0, 2);
+            if (!o) continue;
+            __builtin_prefetch(o + a->next_o + row * o_ld + c, 0, 2);
+            __builtin_prefetch(d_o + a->next_o + row * d_o_ld + c, 0, 2);
+        }
+    }
+}
+
 /* --- tiles
  * ------------------------------------------------------------------------------------------------------- */
 struct score_tile {
@@ -311,13 +334,14 @@ INLINE void finish_scores(struct score_tile *tile, const struct plan *s, const s
 
 /* p = scores of keys [j, end) of the list; raises top[] to their maxima. */
 INLINE void forward_scores(const struct plan *s, const struct pes_attention *a, int first, int j, int end,
-                           vec *top, const size_t width)
+                           int n, vec *top, const size_t width)
 {
     vec highest[QUERY_VECTORS];
     for (int v = 0; v < QUERY_VECTORS; v++)
         highest[v] = top[v];
     for (int t = j; t < end; t += KEY_TILE) {
         struct score_tile tile;
+        if (a->next) fetch_next(a, first, t, n, NULL, 0, NULL, 0);
         turned_product(&tile, s->k + (size_t)t * s->width_pad, s->width_pad, 1, s->q_turned, width);
         finish_scores(&tile, s, a, first, t, end);
         real *p = s->p + (size_t)(t - j) * QUERIES;
@@ -394,7 +418,7 @@ static void forward_block(const struct plan *s, const struct pes_attention *a, r
         vec correction[QUERY_VECTORS];
         for (int v = 0; v < QUERY_VECTORS; v++)
             correction[v] = top[v];
-        FOR_WIDTH(a->width, forward_scores(s, a, first, j, end, top, constant))
+        FOR_WIDTH(a->width, forward_scores(s, a, first, j, end, n, top, constant))
         for (int v = 0; j && v < QUERY_VECTORS; v++) {
             correction[v] = v_exp2_negative(correction[v] - top[v]);
             sum[v] *= correction[v];

@@ -15,13 +15,20 @@ struct query_lanes {
     vec row_sum[QUERY_VECTORS]; /* D */
 };
 
+/* Where o and its gradient lie. */
+struct outputs {
+    const real *o, *d_o;
+    size_t o_ld, d_o_ld;
+};
+
 /* p = probabilities of keys [j, end); ds = the same before dropout, where there is dropout. */
 INLINE void backward_probabilities(const struct plan *s, const struct pes_attention *a,
-                                   const struct query_lanes *lanes, int first, int j, int end, bool dropping,
-                                   const size_t width)
+                                   const struct query_lanes *lanes, const struct outputs *outputs, int first,
+                                   int j, int end, int n, bool dropping, const size_t width)
 {
     for (int t = j; t < end; t += KEY_TILE) {
         struct score_tile tile;
+        if (a->next) fetch_next(a, first, t, n, outputs->o, outputs->o_ld, outputs->d_o, outputs->d_o_ld);
         turned_product(&tile, s->k + (size_t)t * s->width_pad, s->width_pad, 1, s->q_turned, width);
         finish_scores(&tile, s, a, first, t, end);
         UNROLL
@@ -179,17 +186,19 @@ static void gather_gradients(struct query_lanes *lanes, const struct plan *s, co
 }
 
 static void backward_block(const struct plan *s, const struct pes_attention *a, real *dbias,
-                           const struct query_lanes *lanes, bool dropping, int first, int count, int n,
-                           int done)
+                           const struct query_lanes *lanes, const struct outputs *outputs, bool dropping,
+                           int first, int count, int n, int done)
 {
     for (int j = 0; j < n; j += BACKWARD_KEYS) {
         const int end = PES_MIN(n, j + BACKWARD_KEYS), rows = (int)padded((size_t)(end - j), KEY_TILE);
         const int all = (int)padded((size_t)(end - j), KEY_PAD);
         if (dropping) {
-            FOR_WIDTH(a->width, backward_probabilities(s, a, lanes, first, j, end, true, constant))
+            FOR_WIDTH(a->width,
+                      backward_probabilities(s, a, lanes, outputs, first, j, end, n, true, constant))
             FOR_WIDTH(a->value_width, backward_scores(s, lanes, j, end, true, constant))
         } else {
-            FOR_WIDTH(a->width, backward_probabilities(s, a, lanes, first, j, end, false, constant))
+            FOR_WIDTH(a->width,
+                      backward_probabilities(s, a, lanes, outputs, first, j, end, n, false, constant))
             FOR_WIDTH(a->value_width, backward_scores(s, lanes, j, end, false, constant))
         }
         if (all > rows) {
@@ -244,6 +253,7 @@ static void attention_backward(const struct pes_attention *a, const real *o, siz
 {
     const struct plan s = attention_plan(scratch, (size_t)a->T, (size_t)a->width, (size_t)a->value_width);
     const struct dropper dropper = dropper_of(&a->dropout);
+    const struct outputs outputs = {o, d_o, o_ld, d_o_ld};
     const int n = gather_keys(&s, a);
     int done = 0;
     for (int first = 0; first < a->T; first += QUERIES) {
@@ -252,7 +262,7 @@ static void attention_backward(const struct pes_attention *a, const real *o, siz
         gather_queries(&s, a, s.q, first, count);
         gather_gradients(&lanes, &s, a, o, o_ld, log_sum_exp, d_o, d_o_ld, dropper.factor, first, count);
         draw_keep(&s, &dropper, first, seen);
-        backward_block(&s, a, dbias, &lanes, dropper.threshold > 0, first, count, seen, done);
+        backward_block(&s, a, dbias, &lanes, &outputs, dropper.threshold > 0, first, count, seen, done);
         done = (int)padded((size_t)seen, KEY_PAD);
         put_query_gradients(&s, a, dq, first, count);
     }

@@ -45,7 +45,7 @@ static void attention_scores(const struct pes_attention *attention, real *scores
         gather_queries(&s, &all, NULL, first, count);
         for (int j = 0; j < n; j += FORWARD_KEYS) {
             const int end = PES_MIN(n, j + FORWARD_KEYS);
-            FOR_WIDTH(all.width, forward_scores(&s, &all, first, j, end, top, constant))
+            FOR_WIDTH(all.width, forward_scores(&s, &all, first, j, end, n, top, constant))
             turn_out(out + (size_t)first * T + (size_t)j, T, count, s.p, natural, (size_t)(end - j));
         }
     }

@@ -151,6 +151,29 @@ static void add_content_bias(const struct site *site, const struct pes_thread_wo
     attention->bias_key_stride = T;
 }
 
+/* Rows of q, k and v beyond this size aren't in the second cache when attention comes to them. */
+enum { CACHED_BYTES = 512 << 10 };
+
+/* What comes after this call: the sequence's next head, or the head's next sequence.  Nothing where the rows
+ * that `layers` layers made last are still near. */
+static void name_next(struct pes_attention *attention, const struct site *site, int layers,
+                      bool sequences_first)
+{
+    const struct pes_sizes *sizes = &site->workspace->sizes;
+    const size_t tokens = (size_t)(site->batch->B * site->batch->T) * (size_t)layers;
+    if (tokens * sizes->qkv_columns * sizeof(real) <= CACHED_BYTES) return;
+    const ptrdiff_t T = attention->T, last = site->workspace->model->config.shape.H - 1;
+    const bool last_sequence = site->b + 1 == site->batch->B;
+    if (!sequences_first && site->head < last) {
+        attention->next = sizes->W;
+        attention->next_o = sizes->Dv;
+    } else if (!last_sequence) {
+        const ptrdiff_t back = sequences_first ? 0 : last;
+        attention->next = T * (ptrdiff_t)sizes->qkv_columns - back * sizes->W;
+        attention->next_o = T * (ptrdiff_t)sizes->v_columns - back * sizes->Dv;
+    }
+}
+
 /* Filled field by field, in place: a copied struct would be read back by wider loads than it was written
  * with, each waiting until all earlier stores have left the core. */
 static void describe(struct pes_attention *attention, const struct site *site, const struct pes_pass *pass,
@@ -223,6 +246,7 @@ static void head_forward(const struct site *site, const struct pes_pass *pass,
     if (pes_keeps_heads(workspace, pass, site->layer) && !is_zeroed(site) && !is_symmetrised(site)) return;
     struct pes_attention attention;
     describe(&attention, site, pass, thread);
+    if (!is_zeroed(site) && !is_symmetrised(site)) name_next(&attention, site, 1, false);
     pes_attention_forward(&attention, o, ld, log_sum_exp_of(site), thread->attention);
 }
 
@@ -307,6 +331,8 @@ static void head_backward(const struct site *site, const struct pes_pass *pass,
     bool content = acts && config->position->content_bias_forward, zeroed = is_zeroed(site);
     struct pes_attention attention;
     describe(&attention, site, pass, thread);
+    if (!zeroed && !is_symmetrised(site))
+        name_next(&attention, site, config->shape.L, workspace->dbias != NULL);
     real *rows = workspace->dqkv + (size_t)(site->b * T) * sizes->qkv_columns;
     real *dq = rows + site->head * sizes->W, *dk = dq + sizes->q_columns;
     real *dv = rows + sizes->q_columns + sizes->k_columns + (size_t)(site->head * sizes->Dv);
