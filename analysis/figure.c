@@ -141,6 +141,12 @@ void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, c
     figure_key(canvas, key);
 }
 
+size_t figure_every(struct canvas *canvas, size_t n, size_t most)
+{
+    canvas->thinned |= n >= most;
+    return 1 + n / most;
+}
+
 size_t figure_panels(const struct canvas *canvas)
 {
     return PES_MIN(canvas->groups->num_panels, (size_t)FIGURE_MOST_PANELS);

@@ -23,7 +23,8 @@ static void write_points(struct canvas *canvas, size_t n, const double *values, 
             any += reached[i] == (want == 1) && isfinite(values[i]);
         if (!any) continue;
         size_t block = figure_block(canvas, want ? "values" : "never reached");
-        for (size_t i = 0; i < n; i += 1 + n / FIGURE_MOST_POINTS)
+        size_t every = figure_every(canvas, n, FIGURE_MOST_POINTS);
+        for (size_t i = 0; i < n; i += every)
             if (reached[i] == (want == 1) && isfinite(values[i]))
                 fprintf(canvas->data, "%.4f %.9g\n", (double)place + 0.2 * figure_jitter(i), values[i]);
         fprintf(canvas->script,

@@ -41,7 +41,7 @@ static enum pes_status draw_layers(struct canvas *canvas, const char **missing)
         TRY(pes_study_column(canvas->study, "spectra_folded", sums[i].name, &columns[i]));
         if (!columns[i]) {
             *missing = canvas->study->heads ? "not measured (inspect --composition)"
-                                            : "not measured (measure.composition)";
+                                            : "not measured (measure.spectra)";
             return PES_OK;
         }
     }
@@ -85,7 +85,7 @@ static size_t composition_block(struct canvas *canvas, const struct pes_column *
     size_t count, points = 0, H = scores->field->extent[1], n = scores->field->count;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
     *block = figure_block(canvas, canvas->groups->series[series]);
-    size_t every = 1 + count * n / FIGURE_MOST_POINTS;
+    size_t every = figure_every(canvas, count * n, FIGURE_MOST_POINTS);
     for (size_t k = 0; k < count; k += every) {
         const double *induction = pes_column_of(inductions, member[k]),
                      *score = pes_column_of(scores, member[k]);
@@ -117,7 +117,7 @@ static enum pes_status draw_composition(struct canvas *canvas, const char **miss
     TRY(pes_study_column(canvas->study, "probes", "previous_token_score", &scores));
     if (!compositions || !inductions || !scores || scores->field->extent[0] < 2) {
         *missing = canvas->study->heads ? "not measured (inspect --composition --behaviour)"
-                                        : "not measured (measure.composition, measure.behaviours)";
+                                        : "not measured (measure.spectra, measure.behaviours)";
         return PES_OK;
     }
     TRY(figure_begin(canvas, "composition", figure_width(panels, 420), figure_height(panels, 320)));
@@ -162,7 +162,8 @@ static double emerged(int which, size_t heads, const double *values, size_t head
 }
 
 static enum pes_status emergence_block(struct canvas *canvas, int which, const struct pes_column *curve,
-                                       const struct pes_column *steps, size_t series, size_t panel, bool *any)
+                                       const struct pes_column *steps, size_t series, size_t panel,
+                                       bool from_one, bool *any)
 {
     size_t n = steps->field->count, heads = curve->field->count / PES_MAX(n, (size_t)1), count;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
@@ -184,7 +185,7 @@ static enum pes_status emergence_block(struct canvas *canvas, int which, const s
         }
         if (!used) continue;
         struct pes_interval interval = pes_stat_t_interval(used, values, canvas->resampling.level);
-        fprintf(canvas->data, "%.9g %.9g ", step + 1, interval.estimate);
+        fprintf(canvas->data, "%.9g %.9g ", step + from_one, interval.estimate);
         figure_number(canvas, isnan(interval.low) ? interval.estimate : interval.low);
         figure_number(canvas, isnan(interval.high) ? interval.estimate : interval.high);
         fputs("\n", canvas->data);
@@ -194,14 +195,25 @@ static enum pes_status emergence_block(struct canvas *canvas, int which, const s
     return status;
 }
 
-static bool has_several_steps(const struct groups *groups, const struct pes_column *steps, size_t panel)
+/* A trial of the panel that has several steps; SIZE_MAX if there is none. */
+static size_t with_steps(const struct groups *groups, const struct pes_column *steps, size_t panel)
 {
     for (size_t s = 0; s < groups->num_series; s++) {
         size_t count;
         const size_t *member = groups_members(groups, s, panel, &count);
-        if (count && pes_column_of(steps, member[0])[1] >= 0) return true;
+        if (count && pes_column_of(steps, member[0])[1] >= 0) return member[0];
     }
-    return false;
+    return SIZE_MAX;
+}
+
+/* Whether steps are spread as if over their logarithm. */
+static bool spread_by_logarithm(const struct pes_column *steps, size_t trial)
+{
+    const double *step = pes_column_of(steps, trial);
+    size_t n = steps->field->count;
+    while (n && step[n - 1] < 0)
+        n--;
+    return n > 2 && 20 * step[1] < step[n - 1];
 }
 
 static enum pes_status draw_emergence(struct canvas *canvas, const char **missing)
@@ -221,14 +233,16 @@ static enum pes_status draw_emergence(struct canvas *canvas, const char **missin
     }
     size_t panels[3], rows = 0;
     for (size_t p = 0; p < groups->num_panels && rows < PES_COUNT(panels); p++)
-        if (has_several_steps(groups, steps, p)) panels[rows++] = p;
+        if (with_steps(groups, steps, p) != SIZE_MAX) panels[rows++] = p;
     size_t *block = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *block);
     bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
     if (!block || !any) return PES_MEMORY;
     TRY(figure_begin(canvas, "emergence", 3 * 380 + 60, 300 * (int)rows + 40));
     figure_layout(canvas, rows * NUM_EMERGE, NUM_EMERGE, true);
-    fputs("set xlabel 'step + 1'\nset logscale x\nset yrange [0:1.02]\nset ylabel 'mean, 95 % interval'\n",
+    bool logarithm = rows && spread_by_logarithm(steps, with_steps(groups, steps, panels[0]));
+    fputs("set xrange [*:*] noextend\nset yrange [0:1.02]\nset ylabel 'mean, 95 % interval'\n",
           canvas->script);
+    fputs(logarithm ? "set xlabel 'step + 1'\nset logscale x\n" : "set xlabel 'step'\n", canvas->script);
     enum pes_status status = PES_OK;
     for (size_t r = 0; r < rows; r++)
         for (int e = 0; e < NUM_EMERGE && status == PES_OK; e++) {
@@ -237,7 +251,7 @@ static enum pes_status draw_emergence(struct canvas *canvas, const char **missin
             char sizes[64];
             for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
                 block[s] = figure_block(canvas, groups->series[s]);
-                status = emergence_block(canvas, e, curves[e], steps, s, p, &any[s]);
+                status = emergence_block(canvas, e, curves[e], steps, s, p, logarithm, &any[s]);
             }
             fprintf(canvas->script, "set title '%s'.\"\\n\".'%s%s%s' font ',10'\n", emerging[e].title,
                     figure_quote(canvas, name), *name ? ", " : "", figure_sizes(canvas, p, sizes));

@@ -120,7 +120,8 @@ static enum pes_status draw_layered(struct canvas *canvas, const char *name, con
                         outline, figure_color(s));
             }
             size_t points = figure_block(canvas, groups->series[s]);
-            for (size_t i = 0; i < n; i += 1 + n / FIGURE_MOST_POINTS)
+            size_t every = figure_every(canvas, n, FIGURE_MOST_POINTS);
+            for (size_t i = 0; i < n; i += every)
                 fprintf(canvas->data, "%.4f %.9g\n", (double)s + 0.15 * figure_jitter(i), values[i]);
             size_t median = figure_block(canvas, "median");
             fprintf(canvas->data, "%zu %.9g\n", s, pes_stat_median(n, values));
@@ -264,7 +265,7 @@ static size_t rotation_block(struct canvas *canvas, const struct pes_column *sco
 {
     size_t count, points = 0;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
-    size_t every = 1 + count * scores->field->count / FIGURE_MOST_POINTS;
+    size_t every = figure_every(canvas, count * scores->field->count, FIGURE_MOST_POINTS);
     for (size_t k = 0; k < count; k += every) {
         const double *x = pes_column_of(scores, member[k]), *y = pes_column_of(fractions, member[k]);
         for (size_t i = 0; i < scores->field->count; i++)

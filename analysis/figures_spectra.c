@@ -1,4 +1,4 @@
-/* figures_spectra.c - spectra: eigenvalues in the plane, phase energy, attention maps, Toeplitz symbols. */
+/* figures_spectra.c - spectra: eigenvalues in the plane, phase energy, Toeplitz symbols. */
 #include "output.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static size_t cloud_block(struct canvas *canvas, const struct pes_column *eigenv
     *trials = 0;
     for (size_t t = 0; t < canvas->study->num_trials; t++)
         *trials += canvas->groups->series_of[t] == series && pes_study_finished(canvas->study, t) ? 1 : 0;
-    size_t every = 1 + *trials * each * modes / (scores ? MOST_RINGS : MOST_EIGENVALUES);
+    size_t every = figure_every(canvas, *trials * each * modes, scores ? MOST_RINGS : MOST_EIGENVALUES);
     for (size_t t = 0; t < canvas->study->num_trials; t++) {
         if (canvas->groups->series_of[t] != series || !pes_study_finished(canvas->study, t)) continue;
         size_t best = heads;
@@ -211,7 +211,8 @@ static enum pes_status toeplitz_blocks(struct canvas *canvas, const struct pes_c
     for (size_t t = 0; t < canvas->study->num_trials; t++)
         trials += canvas->groups->series_of[t] == series && pes_study_finished(canvas->study, t) ? 1 : 0;
     /* Whole trials are left out evenly where the eigenvalues of all would take too long. */
-    size_t every = 1 + (size_t)((double)(trials * heads) * (double)T * (double)T * (double)T / 2e9);
+    size_t every =
+        figure_every(canvas, trials, 1 + (size_t)(2e9 / ((double)heads * (double)T * (double)T * (double)T)));
     memset(symbol.mean, 0, 4 * T * sizeof *room);
     pes_blas_set_threads(1); /* small matrices: waiting for threads would take longer than they do */
     *used = 0;
@@ -272,83 +273,6 @@ static enum pes_status draw_toeplitz(struct canvas *canvas, const char **missing
     return status != PES_OK ? status : ended;
 }
 
-/* First finished trial of a series; num_trials if there is none. */
-static size_t first_trial(const struct canvas *canvas, size_t series)
-{
-    size_t t = 0;
-    while (t < canvas->study->num_trials &&
-           (canvas->groups->series_of[t] != series || !pes_study_finished(canvas->study, t)))
-        t++;
-    return t;
-}
-
-/* The maps of the first heads of each layer of one trial per series; maps can be large, so rows are read
- * singly. */
-static enum pes_status draw_maps(struct canvas *canvas, const char *name, const char *variable,
-                                 const char *settings, const char **missing)
-{
-    const struct groups *groups = canvas->groups;
-    const struct pes_field *field = pes_layout_find(canvas->study->layout, "attention", variable);
-    if (!field) {
-        *missing = "attention maps weren't stored (measure.attention_maps, store.attention)";
-        return PES_OK;
-    }
-    size_t layers = PES_MIN(field->extent[0], (size_t)2), heads = PES_MIN(field->extent[1], (size_t)4);
-    size_t series = PES_MIN(groups->num_series, (size_t)8), T = field->extent[2];
-    double *maps = pes_allocate(field->count, sizeof *maps);
-    if (!maps) return PES_MEMORY;
-    enum pes_status status =
-        figure_begin(canvas, name, 170 * (int)(layers * heads) + 40, 192 * (int)series + 30);
-    if (status == PES_OK) {
-        figure_layout(canvas, series * layers * heads, layers * heads, true); /* for the first titles */
-        fprintf(canvas->script,
-                "%sunset grid\nunset xtics\nunset ytics\nset border 15 lc rgb '#a0a0a0'\nset size square\n"
-                "set xrange [-0.5:%zu.5]\nset yrange [%zu.5:-0.5]\nunset colorbox\nset tmargin 1.6\nset "
-                "bmargin 1.2\n"
-                "set lmargin 1\nset rmargin 1\n",
-                settings, T - 1, T - 1);
-        for (size_t s = 0; s < series && status == PES_OK; s++) {
-            size_t t = first_trial(canvas, s);
-            if (t < canvas->study->num_trials) status = pes_study_part(canvas->study, field, t, 1, maps);
-            for (size_t p = 0; p < layers * heads && status == PES_OK; p++) {
-                size_t block = figure_block(canvas, groups->series[s]), known = 0;
-                for (size_t q = 0; q < T && t < canvas->study->num_trials; q++)
-                    for (size_t k = 0; k < field->extent[3]; k++) {
-                        size_t head = p / heads * field->extent[1] + p % heads;
-                        double value = maps[(head * T + q) * field->extent[3] + k];
-                        if (!isfinite(value)) continue;
-                        fprintf(canvas->data, "%zu %zu %.4g\n", k, q, value);
-                        known++;
-                    }
-                fprintf(canvas->script, "set title '%s %zu.%zu' font ',10'\n",
-                        figure_quote(canvas, groups->series[s]), p / heads, p % heads);
-                if (known)
-                    fprintf(canvas->script, "plot data index %zu using 1:2:3 with image notitle\n", block);
-                else
-                    fputs("plot NaN notitle\n", canvas->script);
-            }
-        }
-        enum pes_status ended = figure_end(canvas);
-        if (status == PES_OK) status = ended;
-    }
-    pes_free(maps);
-    return status;
-}
-
-static enum pes_status draw_attention(struct canvas *canvas, const char **missing)
-{
-    return draw_maps(
-        canvas, "attention", "map",
-        "set palette defined (0 '#ffffff', 1 '#c6dbef', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')\n", missing);
-}
-
-static enum pes_status draw_scores(struct canvas *canvas, const char **missing)
-{
-    return draw_maps(
-        canvas, "scores", "scores",
-        "set palette defined (-2 '#542788', -1 '#b2abd2', 0 '#f7f7f7', 1 '#fdb863', 2 '#b35806')\n", missing);
-}
-
 const struct figure figures_spectra[] = {
     {QUESTION_POSITION, "eigenvalues", "Eigenvalues of the query-key forms",
      "Non-zero eigenvalues of every head's folded form in the complex plane, divided by the head's spectral "
@@ -367,13 +291,5 @@ const struct figure figures_spectra[] = {
      "largest symbol, and averaged over heads. By Szeg\u0151's theorem they agree for long sequences; no "
      "eigenvalue lies outside the symbol's range.",
      draw_toeplitz, false},
-    {QUESTION_LOOK, "attention", "Mean attention",
-     "Mean attention of query (down) to key (right), the first heads of the first layers (layer.head) of the "
-     "first "
-     "trial of each series; each map has its own scale.",
-     draw_attention, false},
-    {QUESTION_LOOK, "scores", "Mean scores",
-     "Mean raw scores of the same heads, before mask and softmax; each map has its own scale.", draw_scores,
-     false},
     {.name = NULL},
 };

@@ -122,7 +122,8 @@ static enum pes_status draw_points(struct canvas *canvas, const char *name, cons
         size_t points = figure_block(canvas, "series place value reached");
         for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
             status = groups_values(study, groups, s, p, &metric, &n, values, reached);
-            for (size_t i = 0; i < n; i += 1 + n / FIGURE_MOST_POINTS)
+            size_t every = figure_every(canvas, n, FIGURE_MOST_POINTS);
+            for (size_t i = 0; i < n; i += every)
                 fprintf(canvas->data, "%zu %.4f %.9g %d\n", s, (double)s + 0.18 * figure_jitter(i), values[i],
                         reached[i]);
         }

@@ -160,9 +160,14 @@ static enum pes_status put_figures(const struct tables *tables, const char *figu
         TRY(put_picture(page, figures, figure->name));
         pes_text_append(
             page,
-            "\"><figcaption>%s <a href=\"figures/%s.pdf\">PDF</a>, <a href=\"figures/%s.dat\">data</a>, "
+            "\"><figcaption>%s%s <a href=\"figures/%s.pdf\">PDF</a>, <a href=\"figures/%s.dat\">data</a>, "
             "<a href=\"figures/%s.gp\">script</a></figcaption></figure>\n",
-            figure->caption, figure->name, figure->name, figure->name);
+            figure->caption,
+            figure->thinned
+                ? " There are too many points to tell apart: an even part of the trials is drawn; what is "
+                  "averaged takes all, and so do the tables."
+                : "",
+            figure->name, figure->name, figure->name);
     }
     return PES_OK;
 }
@@ -176,6 +181,16 @@ static enum pes_status put_tables(const struct tables *tables, struct pes_text *
     } list[] = {
         {"Groups", "location and spread over seeds; t, BCa and percentile intervals", tables_groups,
          SWEEPS | HEADS},
+        {"Several tasks at once",
+         "every combination of the axes that are neither the main one nor seeds counts as a task: means over "
+         "tasks, "
+         "interquartile means over runs with stratified-bootstrap intervals (Agarwal et al. 2021)",
+         tables_reliability, SWEEPS},
+        {"Probability of improvement",
+         "that a run of the first series beats one of the second on the same task, mean over the tasks that "
+         "both "
+         "have; an interval above or below one half tells",
+         tables_improvement, SWEEPS},
         {"Comparisons", "every pair of series within a group, exploratory: Holm and BH over this table",
          tables_comparisons, SWEEPS},
         {"Pairs behind the claims", "each pair that a claim compares", tables_pairs, SWEEPS},

@@ -106,6 +106,8 @@ const char *tables_claim_text(struct pes_study *study, const struct pes_claim *c
 
 enum pes_status tables_groups(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_comparisons(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_reliability(const struct tables *tables, struct pes_text *html);
+enum pes_status tables_improvement(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_variance(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_percentiles(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_associations(const struct tables *tables, struct pes_text *html);
@@ -148,6 +150,7 @@ struct canvas {
     const char *folder, *gnuplot; /* folder of the figures */
     FILE *data, *script;
     const char *name;
+    bool thinned;      /* this figure leaves out points that there are */
     size_t num_blocks; /* of data so far */
     long block_start;  /* where the numbers of the last one begin */
     bool keyed;        /* the key has its names */
@@ -166,8 +169,8 @@ struct figure {
 #define QUESTION_POSITION "How does position enter the heads?"
 #define QUESTION_FLOW     "How do heads and layers work together?"
 #define QUESTION_LOOK     "What do heads look at?"
-extern const struct figure figures_training[], figures_heads[], figures_spectra[], figures_flow[],
-    figures_claims[]; /* ended by name NULL */
+extern const struct figure figures_training[], figures_heads[], figures_spectra[], figures_maps[],
+    figures_flow[], figures_claims[]; /* ended by name NULL */
 
 /* Opens <name>.dat and <name>.gp and writes what every script begins with.  Sizes in pixels of the SVG. */
 enum pes_status figure_begin(struct canvas *canvas, const char *name, int width, int height);
@@ -192,6 +195,9 @@ const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind
 #define FIGURE_MOST_LINES 12
 /* Points drawn of a group: beyond, whole trials are left out evenly. */
 #define FIGURE_MOST_POINTS 400
+/* How many of n points (or trials, or heads of them) stand for one that is drawn; remembers if more than 1.
+ */
+size_t figure_every(struct canvas *canvas, size_t n, size_t most);
 size_t figure_panels(const struct canvas *canvas); /* how many are shown */
 size_t figure_columns(size_t panels);
 /* Pixels for so many panels of `each`. */

@@ -7,7 +7,7 @@
 enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 100000000 };
 
 static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra,
-                                                figures_flow, figures_claims};
+                                                figures_maps,     figures_flow,  figures_claims};
 
 static size_t count_figures(void)
 {
@@ -27,10 +27,12 @@ static enum pes_status draw_all(struct canvas *canvas, struct pes_report *report
         for (const struct figure *figure = families[f]; figure->name; figure++) {
             if (canvas->study->heads && !figure->of_heads) continue;
             struct pes_report_figure *shown = &report->figures[report->num_figures++];
-            *shown = (struct pes_report_figure){figure->question, figure->name, figure->title,
-                                                figure->caption, report->no_figures};
+            *shown = (struct pes_report_figure){figure->question, figure->name,       figure->title,
+                                                figure->caption,  report->no_figures, false};
             if (report->no_figures) continue;
+            canvas->thinned = false;
             enum pes_status status = figure->draw(canvas, &shown->missing);
+            shown->thinned = canvas->thinned;
             if (status == PES_MEMORY) return status;
             if (status != PES_OK)
                 shown->missing = pes_arena_copy_text(canvas->study->arena, pes_error_message());

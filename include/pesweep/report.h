@@ -27,6 +27,7 @@ struct pes_report_options {
 struct pes_report_figure {
     const char *question, *name, *title, *caption;
     const char *missing; /* why it wasn't drawn; NULL = it was */
+    bool thinned;        /* drawn from a part of the trials or heads, left out evenly */
 };
 
 /* The rotation claim by one measure of the folded forms. */
