@@ -191,7 +191,7 @@ def explore_models(page, models):
     seen = set()
     for _ in range(models):
         page.press("ArrowDown", number=40)
-        for _ in range(40):
+        for _ in range(9):
             page.press("ArrowRight", number=39)
             check(page.ask("document.querySelectorAll('.pager .panel:first-child circle').length") > 0,
                   page.ask(said) + " has no eigenvalues")
