@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Members of cluster c are order[start[c]] .. order[start[c + 1] - 1]. */
@@ -92,22 +93,68 @@ static double spearman_of(const void *data, const size_t *count, const size_t *i
     return correlations(v, n, ranks, r) ? partial(v, r) : NAN;
 }
 
-/* Clusters in the order in which their numbers first appear; n^2/clusters steps at worst, once. */
-static size_t group(size_t n, const size_t *cluster, size_t *start, size_t *order, bool *taken)
+static int compare_sizes(const void *left, const void *right)
+{
+    size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    return (a > b) - (a < b);
+}
+
+struct member {
+    size_t cluster, i;
+};
+
+static int compare_members(const void *left, const void *right)
+{
+    const struct member *a = left, *b = right;
+    if (a->cluster != b->cluster) return (a->cluster > b->cluster) - (a->cluster < b->cluster);
+    return (a->i > b->i) - (a->i < b->i);
+}
+
+/* Clusters in the order in which their numbers first appear; cluster NULL: each its own.  members[n] and
+ * next[n] are scratch. */
+static size_t group(size_t n, const size_t *cluster, size_t *start, size_t *order, struct member *members,
+                    size_t *next)
 {
     size_t num_clusters = 0, filled = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (taken[i]) continue;
-        start[num_clusters++] = filled;
-        for (size_t j = i; j < n; j++)
-            if (!taken[j] && (j == i || (cluster && cluster[j] == cluster[i]))) {
-                order[filled++] = j;
-                taken[j] = true;
-                if (!cluster) break;
-            }
+    for (size_t i = 0; i < n; i++)
+        members[i] = (struct member){cluster ? cluster[i] : i, i};
+    qsort(members, n, sizeof *members, compare_members);
+    /* Each one's successor in its cluster, n at the end; the first of a cluster follows none. */
+    for (size_t k = 0; k < n; k++) {
+        bool last = k + 1 == n || members[k + 1].cluster != members[k].cluster;
+        next[members[k].i] = last ? n : members[k + 1].i;
+        order[members[k].i] = k == 0 || members[k - 1].cluster != members[k].cluster;
+    }
+    for (size_t k = 0; k < n; k++)
+        if (order[members[k].i]) start[num_clusters++] = members[k].i;
+    qsort(start, num_clusters, sizeof *start, compare_sizes);
+    for (size_t c = 0; c < num_clusters; c++) {
+        size_t first = start[c];
+        start[c] = filled;
+        for (size_t i = first; i < n; i = next[i])
+            order[filled++] = i;
     }
     start[num_clusters] = filled;
     return num_clusters;
+}
+
+/* Without an interval one evaluation does. */
+static enum pes_status estimate_alone(const struct problem *problem, size_t scratch,
+                                      struct pes_interval *interval)
+{
+    size_t *index = pes_allocate(problem->num_clusters, sizeof *index);
+    double *room = pes_allocate(scratch, sizeof *room);
+    for (size_t c = 0; index && c < problem->num_clusters; c++)
+        index[c] = c;
+    if (index && room) {
+        interval->estimate = spearman_of(problem, &problem->num_clusters, index, room);
+        interval->flags = 0;
+        if (isnan(interval->estimate)) interval->flags = PES_INTERVAL_NOT_AVAILABLE;
+    }
+    enum pes_status status = index && room ? PES_OK : PES_MEMORY;
+    pes_free(index);
+    pes_free(room);
+    return status;
 }
 
 enum pes_status pes_stat_spearman(size_t n, const double *x, const double *y, size_t num_controls,
@@ -118,27 +165,31 @@ enum pes_status pes_stat_spearman(size_t n, const double *x, const double *y, si
     size_t v = 2 + num_controls;
     const double **variables = pes_allocate(v, sizeof *variables);
     size_t *order = pes_allocate(2 * n + 1, sizeof *order), *start = order ? order + n : NULL, largest = 0;
-    bool *taken = pes_allocate(n, sizeof *taken), finite = true;
-    enum pes_status status = variables && order && taken ? PES_OK : PES_MEMORY;
+    struct member *members = pes_allocate(n, sizeof *members);
+    size_t *next = pes_allocate(n, sizeof *next);
+    bool finite = true;
+    enum pes_status status = variables && order && members && next ? PES_OK : PES_MEMORY;
     if (status != PES_OK) goto done;
     for (size_t a = 0; a < v; a++) {
         variables[a] = a == 0 ? x : a == 1 ? y : controls[a - 2];
         finite &= pes_stat_finite(n, variables[a]);
     }
     if (!finite || n < 3) goto done;
-    struct problem problem = {n, v, variables, group(n, cluster, start, order, taken), start, order};
+    struct problem problem = {n, v, variables, group(n, cluster, start, order, members, next), start, order};
     for (size_t c = 0; c < problem.num_clusters; c++)
         largest = PES_MAX(largest, start[c + 1] - start[c]);
     size_t most = problem.num_clusters * largest;
-    struct pes_resampling once = *resampling;
-    if (resampling->level == 0) once.resamples = 1, once.percentile = true;
-    status = pes_stat_bootstrap(spearman_of, &problem, 1, &problem.num_clusters, (v + 3) * most + v * v,
-                                &once, interval);
-    if (resampling->level == 0) interval->low = interval->high = NAN;
+    size_t scratch = (v + 3) * most + v * v;
+    if (resampling->level > 0)
+        status = pes_stat_bootstrap(spearman_of, &problem, 1, &problem.num_clusters, scratch, resampling,
+                                    interval);
+    else
+        status = estimate_alone(&problem, scratch, interval);
 done:
     pes_free(variables);
     pes_free(order);
-    pes_free(taken);
+    pes_free(members);
+    pes_free(next);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Draws that an interval may cost; below so few resamples there is none. */
-enum { MOST_DRAWS = 20000000, FEWEST_RESAMPLES = 100 };
+enum { MOST_DRAWS = 2000000, FEWEST_RESAMPLES = 100 };
 
 static const char metric_name[] = "final.test_accuracy";
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 100000000 };
+enum { LEAST_RESAMPLES = 1000, DRAWS_A_METRIC = 10000000 };
 
 static const struct figure *const families[] = {figures_training, figures_heads, figures_spectra,
                                                 figures_maps,     figures_flow,  figures_claims};
