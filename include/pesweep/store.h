@@ -20,8 +20,9 @@ enum pes_writer { PES_WRITER_SHARED, PES_WRITER_RANK0 };
 
 /* Rank 0 only, serial, before pes_store_open.  Takes the lock on <path>.lock (PES_BUSY naming the owner),
  * creates the file if there is none, resumes it if its trials are this sweep's, extends it (new file, copied
- * rows, rename) if the sweep has more; refuses (PES_INPUT) a foreign, damaged, older or newer file and
- * differing measure or store values, both named.  Nothing is touched on refusal. */
+ * rows, rename) if the sweep has more; refuses (PES_INPUT) a foreign or damaged file, one of another schema
+ * or with other variables than the layout's, and differing measure or store values, both named.  Nothing is
+ * touched on refusal. */
 enum pes_status pes_store_prepare(const char *path, const struct pes_sweep *sweep,
                                   const struct pes_layout *layout);
 
@@ -68,6 +69,12 @@ size_t pes_reader_num_trials(const struct pes_reader *reader);
 /* Parsed from the stored text; NULL with a message if this program reads it differently or not at all. */
 const struct pes_sweep *pes_reader_sweep(struct pes_reader *reader);
 const struct pes_layout *pes_reader_layout(struct pes_reader *reader); /* as the file itself describes it */
+/* Can trials of this layout stand beside the file's?  PES_INPUT naming both values if they were measured or
+ * stored with other settings.  Clears keep[field] of the variables that the file's own trials should have and
+ * an older pesweep didn't write, and adds to *num_lacking: all rows of a file have the same variables, so who
+ * goes on with it leaves them out (pes_layout_select). */
+enum pes_status pes_reader_fit(struct pes_reader *reader, const struct pes_config *settings,
+                               const struct pes_layout *layout, bool *keep, size_t *num_lacking);
 /* [num_trials] each; owned by the reader. */
 const uint8_t *pes_reader_status(const struct pes_reader *reader);
 const uint8_t *pes_reader_reason(const struct pes_reader *reader);
@@ -122,10 +129,12 @@ struct pes_merge {
     size_t num_trials, num_finished; /* of the new file */
     size_t num_twice;                /* had results in two files */
     size_t num_damaged;              /* had a row with a wrong checksum only, and are to be trained again */
+    size_t num_left_out;             /* variables of the layout that not all files have */
 };
 /* Unites finished trials in a new file for `sweep`.  PES_INPUT if `out` exists, a file was measured with
  * other settings or has a finished trial that the sweep lacks; PES_DIFFERENT if two files have different
- * results for one trial.  The file appears whole or not at all. */
+ * results for one trial.  The file has the variables of the layout that all files have, and appears whole or
+ * not at all. */
 enum pes_status pes_store_merge(const char *out, const struct pes_sweep *sweep,
                                 const struct pes_layout *layout, struct pes_reader *const *readers,
                                 size_t num_readers, struct pes_merge *merge);

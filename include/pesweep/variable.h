@@ -74,6 +74,10 @@ enum pes_status pes_layout_create(const size_t size[PES_NUM_DIMENSIONS],
                                   const struct pes_variable *const *arrays, size_t num_arrays,
                                   struct pes_arena *arena, struct pes_layout **layout);
 
+/* The layout of those fields whose keep[field] is true, in their order. */
+enum pes_status pes_layout_select(const struct pes_layout *layout, const bool *keep, struct pes_arena *arena,
+                                  struct pes_layout **selected);
+
 /* NULL if the layout doesn't have it (switched off, or a dimension of size 0). */
 const struct pes_field *pes_layout_find(const struct pes_layout *layout, const char *group, const char *name);
 

@@ -100,6 +100,18 @@ enum pes_status pes_layout_create(const size_t size[PES_NUM_DIMENSIONS],
     return PES_OK;
 }
 
+enum pes_status pes_layout_select(const struct pes_layout *layout, const bool *keep, struct pes_arena *arena,
+                                  struct pes_layout **selected)
+{
+    struct pes_variable *kept = pes_arena_take(arena, layout->num_fields + 1, sizeof *kept);
+    if (!kept) return PES_MEMORY;
+    size_t count = 0;
+    for (size_t f = 0; f < layout->num_fields; f++)
+        if (keep[f]) kept[count++] = layout->fields[f].variable;
+    const struct pes_variable *arrays[] = {kept}; /* ended by the zeros behind the last */
+    return pes_layout_create(layout->size, arrays, 1, arena, selected);
+}
+
 const struct pes_field *pes_layout_find(const struct pes_layout *layout, const char *group, const char *name)
 {
     size_t low = 0, high = layout->num_fields;

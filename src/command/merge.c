@@ -19,12 +19,16 @@ static enum pes_status unite(struct pes_reader *const *readers, size_t num, cons
     enum pes_status status = arena ? pes_train_layout(sweep, arena, &layout) : PES_MEMORY;
     if (status == PES_OK) status = pes_store_merge(output, sweep, layout, readers, num, &merge);
     if (status == PES_OK && json)
-        printf("{\"trials\": %zu, \"finished\": %zu, \"in_two_files\": %zu, \"damaged\": %zu}\n",
-               merge.num_trials, merge.num_finished, merge.num_twice, merge.num_damaged);
+        printf("{\"trials\": %zu, \"finished\": %zu, \"in_two_files\": %zu, \"damaged\": %zu, "
+               "\"variables_left_out\": %zu}\n",
+               merge.num_trials, merge.num_finished, merge.num_twice, merge.num_damaged, merge.num_left_out);
     else if (status == PES_OK) {
         printf("%s: %zu trials, %zu of them finished", output, merge.num_trials, merge.num_finished);
         if (merge.num_twice) printf("; %zu stood in two files, with the same results", merge.num_twice);
         if (merge.num_damaged) printf("; %zu were damaged and are left out", merge.num_damaged);
+        if (merge.num_left_out)
+            printf("; %zu of %zu variables are left out, since not all files have them", merge.num_left_out,
+                   layout->num_fields);
         printf("\n");
     }
     pes_arena_destroy(arena);

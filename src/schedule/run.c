@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "limit.h"
 #include "pesweep/comm.h"
@@ -103,6 +104,39 @@ static void choose_writer(struct run *run)
     }
     pes_comm_broadcast(&writer, sizeof writer);
     run->writer = (enum pes_writer)writer;
+}
+
+/* A file that an older pesweep began may have fewer variables: so has the rest of it, then. */
+static enum pes_status fit_layout(struct run *run)
+{
+    struct pes_layout *layout = run->layout;
+    struct pes_reader *reader = NULL;
+    size_t num_fields = layout->num_fields, num_lacking = 0, first = 0;
+    bool *keep = pes_allocate(num_fields, sizeof *keep);
+    enum pes_status status = keep ? PES_OK : PES_MEMORY;
+    if (status == PES_OK) memset(keep, true, num_fields);
+    if (status == PES_OK && pes_comm_rank() == 0 && access(run->output_path, F_OK) == 0) {
+        status = pes_reader_open(run->output_path, &reader);
+        if (status == PES_OK)
+            status = pes_reader_fit(reader, run->sweep->settings, layout, keep, &num_lacking);
+        pes_reader_close(reader);
+    }
+    status = pes_comm_worst(status);
+    if (status == PES_OK) {
+        while (num_lacking && keep[first])
+            first++;
+        if (num_lacking)
+            pes_log_warning("%s was begun by an older pesweep: %zu of %zu variables stay out of it (%s/%s%s)",
+                            run->output_path, num_lacking, num_fields, layout->fields[first].variable.group,
+                            layout->fields[first].variable.name, num_lacking > 1 ? ", ..." : "");
+        pes_comm_broadcast(keep, num_fields);
+        status = pes_layout_select(layout, keep, run->arena, &run->layout);
+        run->row.layout = run->layout;
+        if (status == PES_OK && run->options->check) status = run->options->check(run->sweep, run->layout);
+        status = pes_comm_worst(status);
+    }
+    pes_free(keep);
+    return status;
 }
 
 /* The clock at which trials are left, from the option or from SLURM, as seen by rank 0 and started now. */
@@ -294,6 +328,7 @@ static enum pes_status run_prepared(struct run *run)
 {
     bool root = pes_comm_rank() == 0;
     choose_writer(run);
+    TRY(fit_layout(run));
     if (run->options->dry_run) return pes_comm_worst(root ? pes_run_rehearse(run) : PES_OK);
     set_deadline(run);
     TRY(open_store(run));

@@ -17,26 +17,55 @@ static bool same_kind(const struct pes_variable *a, const struct pes_variable *b
            !memcmp(a->dimensions, b->dimensions, (size_t)a->rank * sizeof a->dimensions[0]);
 }
 
-enum pes_status store_check_layouts(const char *path, const struct pes_layout *source,
-                                    const struct pes_layout *target)
+/* Whether the source's own trials should have the variable, and don't. */
+static bool lacks(const struct pes_layout *source, const struct pes_variable *variable)
 {
-    for (size_t f = 0; f < source->num_fields; f++) {
-        const struct pes_variable *variable = &source->fields[f].variable;
-        const struct pes_field *field = pes_layout_find(target, variable->group, variable->name);
-        if (!field || !same_kind(variable, &field->variable))
-            return pes_fail(PES_INPUT, "%s was made by another pesweep than this (%s): its %s/%s %s", path,
-                            pes_build(), variable->group, variable->name,
-                            field ? "is of another kind" : "is no longer known");
+    for (int d = 0; d < variable->rank; d++)
+        if (!source->size[variable->dimensions[d]]) return false; /* it would have been empty there */
+    return !pes_layout_find(source, variable->group, variable->name);
+}
+
+enum pes_status pes_reader_fit(struct pes_reader *reader, const struct pes_config *settings,
+                               const struct pes_layout *layout, bool *keep, size_t *num_lacking)
+{
+    struct pes_arena *arena = pes_arena_create();
+    enum pes_status status = arena ? store_check_settings(reader, settings, arena) : PES_MEMORY;
+    pes_arena_destroy(arena);
+    for (size_t f = 0; f < layout->num_fields && status == PES_OK; f++)
+        if (keep[f] && lacks(reader->layout, &layout->fields[f].variable)) {
+            keep[f] = false;
+            ++*num_lacking;
+        }
+    return status;
+}
+
+/* Names the build that made the file, too. */
+static enum pes_status refuse(const struct pes_reader *source, const struct pes_variable *variable,
+                              const char *what)
+{
+    char maker[128] = "(unknown)";
+    hid_t group = H5Gopen2(source->results.file, "provenance", H5P_DEFAULT);
+    if (group >= 0) hdf_get_text(group, "created_by", maker, sizeof maker);
+    hdf_close(&group);
+    hdf_forget();
+    return pes_fail(PES_INPUT,
+                    "%s was made by pesweep %s: its %s/%s is %s to this one (%s); go on with the one that "
+                    "made it, or give another -o",
+                    source->results.path, maker, variable->group, variable->name, what, pes_build());
+}
+
+enum pes_status store_check_layout(const struct pes_reader *source, const struct pes_layout *layout,
+                                   bool whole)
+{
+    for (size_t f = 0; f < source->layout->num_fields; f++) {
+        const struct pes_variable *variable = &source->layout->fields[f].variable;
+        const struct pes_field *field = pes_layout_find(layout, variable->group, variable->name);
+        if (!field) return refuse(source, variable, "unknown");
+        if (!same_kind(variable, &field->variable)) return refuse(source, variable, "of another kind");
     }
-    for (size_t f = 0; f < target->num_fields; f++) {
-        const struct pes_variable *variable = &target->fields[f].variable;
-        bool meaningful = true; /* for the source's trials: none of its dimensions was empty there */
-        for (int d = 0; d < variable->rank; d++)
-            meaningful = meaningful && source->size[variable->dimensions[d]];
-        if (meaningful && !pes_layout_find(source, variable->group, variable->name))
-            return pes_fail(PES_INPUT, "%s was made by another pesweep than this (%s): it lacks %s/%s", path,
-                            pes_build(), variable->group, variable->name);
-    }
+    for (size_t f = 0; whole && f < layout->num_fields; f++)
+        if (lacks(source->layout, &layout->fields[f].variable))
+            return refuse(source, &layout->fields[f].variable, "missing, but known");
     return PES_OK;
 }
 

@@ -14,10 +14,10 @@ struct pick {
 enum pes_status store_check_settings(struct pes_reader *reader, const struct pes_config *settings,
                                      struct pes_arena *arena);
 
-/* PES_INPUT if rows of the source can't be carried into the new layout: a variable that would be lost or is
- * of another kind, or one that the source should have had. */
-enum pes_status store_check_layouts(const char *path, const struct pes_layout *source,
-                                    const struct pes_layout *target);
+/* PES_INPUT if the source has a variable that this layout doesn't know, or as one of another kind; with
+ * `whole` also if its own trials should have one that they lack. */
+enum pes_status store_check_layout(const struct pes_reader *source, const struct pes_layout *layout,
+                                   bool whole);
 
 /* Whether rows of both have the same bytes: every variable at the same place with the same extents. */
 bool store_same_layout(const struct pes_layout *a, const struct pes_layout *b);

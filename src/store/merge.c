@@ -105,6 +105,23 @@ static enum pes_status pick_all(struct merging *merging, const struct pes_sweep 
 
 /* --- all --- */
 
+/* What some file lacks is in none of the new rows. */
+static enum pes_status leave_out(const struct pes_layout *layout, const struct pes_sweep *sweep,
+                                 struct pes_reader *const *readers, size_t num_readers,
+                                 struct pes_arena *arena, struct pes_merge *merge,
+                                 const struct pes_layout **left)
+{
+    bool *keep = pes_arena_take(arena, layout->num_fields, sizeof *keep);
+    struct pes_layout *selected;
+    if (!keep) return PES_MEMORY;
+    memset(keep, true, layout->num_fields);
+    for (size_t r = 0; r < num_readers; r++)
+        TRY(pes_reader_fit(readers[r], sweep->settings, layout, keep, &merge->num_left_out));
+    TRY(pes_layout_select(layout, keep, arena, &selected));
+    *left = selected;
+    return PES_OK;
+}
+
 static enum pes_status merge_locked(const char *out, const struct pes_sweep *sweep,
                                     const struct pes_layout *layout, struct pes_reader *const *readers,
                                     size_t num_readers, struct pes_arena *arena, struct pes_merge *merge)
@@ -112,9 +129,9 @@ static enum pes_status merge_locked(const char *out, const struct pes_sweep *swe
     struct stat facts;
     if (!lstat(out, &facts)) return pes_fail(PES_INPUT, "%s exists already; give another -o", out);
     for (size_t r = 0; r < num_readers; r++) {
-        TRY(store_check_settings(readers[r], sweep->settings, arena));
-        TRY(store_check_layouts(readers[r]->results.path, readers[r]->layout, layout));
+        TRY(store_check_layout(readers[r], layout, false));
     }
+    TRY(leave_out(layout, sweep, readers, num_readers, arena, merge, &layout));
     struct merging merging = {.layout = layout, .readers = readers, .merge = merge};
     struct pick *picks;
     TRY(pick_all(&merging, sweep, num_readers, arena, &picks));

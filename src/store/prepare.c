@@ -132,7 +132,7 @@ static enum pes_status resume(const char *path, const struct pes_sweep *sweep,
     struct pes_reader *reader;
     TRY(pes_reader_open(path, &reader));
     enum pes_status status = store_check_settings(reader, sweep->settings, arena);
-    if (status == PES_OK) status = store_check_layouts(path, reader->layout, layout);
+    if (status == PES_OK) status = store_check_layout(reader, layout, true);
     if (status == PES_OK) status = match_trials(reader, sweep, layout, arena);
     pes_reader_close(reader);
     return status;

@@ -237,6 +237,67 @@ static void a_status_that_means_nothing_is_refused_with_its_place(void **state)
     assert_refused(path, "trials/status of trial 3 is 5");
 }
 
+/* The fixture's layout without one variable. */
+static struct pes_layout *layout_without(const struct fixture *f, const char *name)
+{
+    bool keep[64];
+    for (size_t i = 0; i < f->layout->num_fields; i++)
+        keep[i] = strcmp(f->layout->fields[i].variable.name, name) != 0;
+    struct pes_layout *layout;
+    assert_ok(pes_layout_select(f->layout, keep, f->arena, &layout));
+    assert_int_equal(layout->num_fields, f->layout->num_fields - 1);
+    assert_null(pes_layout_find(layout, "spectra", name));
+    return layout;
+}
+
+static void a_variable_that_this_program_does_not_know_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    const char *path = in_folder("newer.h5");
+    struct fixture f = setup(SIX_TRIALS);
+    make_file(path, &f, 0, 2);
+    size_t size, size_now;
+    unsigned char *before = read_bytes(path, &size);
+    assert_int_equal(pes_store_prepare(path, f.sweep, layout_without(&f, "singular_values")), PES_INPUT);
+    assert_non_null(strstr(pes_error_message(), "its spectra/singular_values is unknown to this one"));
+    assert_non_null(strstr(pes_error_message(), path));
+    unsigned char *now = read_bytes(path, &size_now);
+    assert_int_equal(size, size_now);
+    assert_memory_equal(before, now, size);
+    free(before);
+    free(now);
+    teardown(&f);
+}
+
+static void a_variable_that_an_older_program_did_not_write_stays_out_and_rows_stay_as_they_are(void **state)
+{
+    (void)state;
+    const char *path = in_folder("older.h5");
+    struct fixture f = setup(SIX_TRIALS);
+    struct pes_layout *whole = f.layout;
+    f.layout = layout_without(&f, "singular_values");
+    make_file(path, &f, 0, 2);
+    struct pes_reader *reader;
+    bool keep[64];
+    size_t num_lacking = 0;
+    memset(keep, true, sizeof keep);
+    assert_ok(pes_reader_open(path, &reader));
+    assert_ok(pes_reader_fit(reader, f.sweep->settings, whole, keep, &num_lacking));
+    pes_reader_close(reader);
+    assert_int_equal(num_lacking, 1);
+    for (size_t i = 0; i < whole->num_fields; i++)
+        assert_int_equal(keep[i], strcmp(whole->fields[i].variable.name, "singular_values") != 0);
+    assert_int_equal(pes_store_prepare(path, f.sweep, whole), PES_INPUT);
+    assert_non_null(strstr(pes_error_message(), "its spectra/singular_values is missing, but known"));
+    struct pes_store *store = open_store(path, &f);
+    for (size_t t = 2; t < 6; t++)
+        finish(store, &f, t, PES_OUTCOME_DONE);
+    assert_ok(pes_store_close(store));
+    make_file(in_folder("at-once.h5"), &f, 0, 6);
+    assert_same_results(path, in_folder("at-once.h5"));
+    teardown(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +307,8 @@ int main(void)
         cmocka_unit_test(another_programs_hdf5_file_is_refused),
         cmocka_unit_test(older_and_newer_schema_versions_are_refused_by_number),
         cmocka_unit_test(a_folder_is_refused),
+        cmocka_unit_test(a_variable_that_this_program_does_not_know_is_refused_by_its_name),
+        cmocka_unit_test(a_variable_that_an_older_program_did_not_write_stays_out_and_rows_stay_as_they_are),
         cmocka_unit_test(a_status_that_means_nothing_is_refused_with_its_place),
         cmocka_unit_test(a_file_that_lacks_a_dataset_is_refused_by_its_name),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error_of_output),
