@@ -82,7 +82,6 @@ enum pes_status pes_yaml_decode(const char *path, const char *bytes, size_t coun
          big = count >= 2 && in[0] == 0xFE && in[1] == 0xFF;
     bool utf16 = little || big;
     if (utf16) in += 2;
-    if (count >= 3 && !memcmp(bytes, "\xEF\xBB\xBF", 3)) in += 3;
     /* Two bytes of UTF-16 make at most three of UTF-8. */
     char *out = pes_arena_take(arena, count / 2 * 3 + 4, 1);
     if (!out) return PES_MEMORY;
@@ -100,9 +99,11 @@ enum pes_status pes_yaml_decode(const char *path, const char *bytes, size_t coun
                             "%s:%d:%d: control character 0x%02X (%s); a sweep file is text in UTF-8", path,
                             place.line, place.column, (unsigned)character,
                             character ? "not printable" : "NUL; or UTF-16 without its mark");
+        in += length;
+        /* A mark of byte order may begin a document; libyaml counts it as an indentation. */
+        if (character == 0xFEFF && place.column == 1) continue;
         used += put_utf8(out + used, character);
         advance(&place, character);
-        in += length;
     }
     out[used] = 0;
     *text = out;
