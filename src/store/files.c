@@ -104,7 +104,7 @@ void store_linger(const char *point)
     int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return;
     close(file);
-    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = 20}, NULL);
 }
 
 /* Magic numbers of statfs(2) for file systems whose clients keep pages of their own: two nodes that write

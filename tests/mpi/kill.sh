@@ -16,7 +16,8 @@ RANDOM=${SEED:=$$}
 echo "seed $SEED"
 LIMIT=1800 # seconds for one run, on a machine with other work to do
 export OMPI_MCA_odls_base_sigkill_timeout=0 # survivors are killed at once too, instead of after 2 s of grace
-sweep killed.yaml $((80 + kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
+# So long that all kills find it unfinished: what a kill takes here is more than the start of the ranks.
+sweep killed.yaml $((20 + 4 * kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
 before=$(date +%s%N)
 expect 0 on 2 "$PESWEEP" run killed.yaml -o whole.h5 || exit
 whole=$((($(date +%s%N) - before) / 1000000)) # milliseconds, here and now
@@ -40,7 +41,7 @@ count_done() {
 
 # strike_writing: the first rank that comes to the point.  strike_anyone WAIT: after so many milliseconds.
 strike_writing() {
-    wait_for 60 lingers
+    wait_for 120 lingers
     local found
     found=$(ls linger | grep -F . | head -n 1)
     [ -n "$found" ] && kill -9 "${found##*.}" 2> /dev/null
@@ -57,7 +58,7 @@ strike_anyone() {
     esac 2> /dev/null
 }
 
-struck=0 inside=0 early=0 number=0 finished=0
+struck=0 inside=0 early=0 number=0 finished=0 sweeps=1
 while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
     number=$((number + 1))
     [ $number -le $((2 * kills + 20)) ] || { fail "only $struck kills in $number starts"; break; }
@@ -74,19 +75,19 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
     timeout --kill-after=5 $LIMIT "$MPIRUN" -n $((2 + RANDOM % 2)) "$PESWEEP" run killed.yaml -o part.h5 \
         --checkpoint-every 0.05 --writer $writer > out 2>&1 &
     wrapper=$!
-    wait_for 30 alive
+    wait_for 120 alive
     if [ -n "$point" ]; then
         strike_writing && inside=$((inside + 1)) && struck=$((struck + 1))
     else
         # Every third from the first moment on, the others once trials run.
-        [ $((number % 3)) = 0 ] && life=1000 || wait_for 30 begun "$started"
+        [ $((number % 3)) = 0 ] && life=1000 || wait_for 120 begun "$started"
         strike_anyone $((RANDOM % (1 + life))) && struck=$((struck + 1))
     fi
     { wait $wrapper; } 2> /dev/null
     code=$?
     [ $code = 0 ] && early=$((early + 1))
     # Ranks whose mpirun was killed end by themselves.
-    wait_for 30 dead || fail "start $number: ranks live on: $(ranks_of part.h5)"
+    wait_for 120 dead || fail "start $number: ranks live on: $(ranks_of part.h5)"
     if [ -e part.h5 ]; then
         "$COMPARE" part.h5 part.h5 > compared 2>&1 || { fail "start $number: the file isn't valid"; cat compared; }
     fi
@@ -98,9 +99,11 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
         same whole.h5 part.h5
         rm -rf part.h5 part.h5.*
         finished=0
+        sweeps=$((sweeps + 1))
     }
 done
-echo "$struck kills, $inside of them inside a row's write, in $number starts, $early of which came to their end"
+echo "$struck kills, $inside of them inside a row's write, in $number starts of $sweeps sweep" \
+    "($early starts came to their end)"
 [ $((2 * inside)) -ge "$kills" ] || fail "only $inside of $struck kills came inside a row's write"
 rm -rf linger
 expect 0 on 2 "$PESWEEP" run killed.yaml -o part.h5 && same whole.h5 part.h5
