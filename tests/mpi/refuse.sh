@@ -61,7 +61,7 @@ said "4 of 4 trials to train"
 sweep long.yaml 4000
 on 2 "$PESWEEP" run long.yaml -o busy.h5 > first 2>&1 &
 first=$!
-wait_for 30 test -s busy.h5.log || fail "no start"
+wait_for 120 test -s busy.h5.log || fail "no start"
 expect 73 on 2 "$PESWEEP" run long.yaml -o busy.h5
 said "busy.h5"
 expect 73 on 0 "$PESWEEP" run long.yaml -o ./busy.h5

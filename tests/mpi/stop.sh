@@ -11,7 +11,7 @@ stop() {
     local name=$1 ranks=$2 how=$3 code
     on "$ranks" "$PESWEEP" run long.yaml -o "$name.h5" > out 2>&1 &
     local launcher=$!
-    wait_for 60 started "$name.h5" || fail "$name: no start"
+    wait_for 120 started "$name.h5" || fail "$name: no start"
     sleep 0.2
     $how $launcher $(ranks_of "$name.h5")
     wait $launcher
@@ -43,7 +43,7 @@ stop interrupt 0 int_to_program
 # mpirun answers TERM with a second or two of grace and its own exit code.
 on 2 "$PESWEEP" run long.yaml -o graced.h5 > out 2>&1 &
 launcher=$!
-wait_for 60 started graced.h5
+wait_for 120 started graced.h5
 sleep 0.2
 kill -TERM $launcher
 wait $launcher && fail "mpirun says that all is well after TERM"
@@ -56,7 +56,7 @@ for victim in 0 1; do
     rm -f bereaved.h5.log
     OMPI_MCA_orte_abort_on_non_zero_status=0 on 3 "$PESWEEP" run long.yaml -o bereaved.h5 > out 2>&1 &
     launcher=$!
-    wait_for 60 started bereaved.h5
+    wait_for 120 started bereaved.h5
     sleep 0.2
     ranks=()
     for pid in $(ranks_of bereaved.h5); do
@@ -101,7 +101,7 @@ expect 0 on 2 "$PESWEEP" run long.yaml -o saved.h5 --checkpoint-every 0.1 && sam
 # Impatience: the second INT ends the program at once, and the file is none the worse.
 "$PESWEEP" run long.yaml -o twice.h5 > out 2>&1 &
 program=$!
-wait_for 60 started twice.h5
+wait_for 120 started twice.h5
 kill -STOP $program && kill -INT $program && kill -CONT $program && sleep 0.01
 kill -INT $program 2> /dev/null
 wait $program
