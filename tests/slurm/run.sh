@@ -141,7 +141,7 @@ export LAUNCHER=srun RESULTS=limited.h5
 sweep limited.yaml $((16 * ${STEPS:-1500}))
 export SWEEP=$folder/limited.yaml
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
-    expect 0 on 2 "$PESWEEP" run limited.yaml -o limited-whole.h5
+    LIMIT=1200 expect 0 on 2 "$PESWEEP" run limited.yaml -o limited-whole.h5
 cat > late << 'EOS'
 #!/usr/bin/env bash
 if [ "$1" = run ] && [ -n "$SLURM_STEP_NUM_TASKS" ] && [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
