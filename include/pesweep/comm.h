@@ -33,7 +33,7 @@ enum pes_status pes_comm_worst(enum pes_status status);
 /* Collective: fixed-size texts of all ranks to rank 0 (all[size][bytes], NULL elsewhere). */
 void pes_comm_gather(const void *mine, size_t bytes, void *all);
 
-/* Point to point, bytes, any size up to 1 GiB.  Tags are the scheduler's. */
+/* Point to point, bytes, any size up to 1 GiB (PES_INTERNAL beyond).  Tags are the scheduler's. */
 enum pes_status pes_comm_send(int rank, int tag, const void *bytes, size_t count);
 /* True and the sender, tag and size if a message waits. */
 bool pes_comm_probe(int *rank, int *tag, size_t *count);

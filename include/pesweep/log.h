@@ -5,7 +5,8 @@
 
 #include "pesweep/base.h"
 
-/* Appends every line (as JSON) to `path` too; NULL = none.  quiet: warnings and errors only. */
+/* Appends every line (as JSON) to `path` too; NULL = none.  quiet: warnings and errors only.  PES_IO if the
+ * file can't be opened. */
 enum pes_status pes_log_open(const char *path, bool quiet, bool json);
 void pes_log_close(void);
 

@@ -3,7 +3,7 @@
  * - claims.json: every claim with its verdict, effect, interval, p and the rule that decided
  * - tables/: trials, curves, heads, probes, claims, pairs, groups, comparisons, variance, percentiles and
  *   associations, each as tidy CSV (and, if wanted, as JSON: columns and data), to ten digits; columns.csv
- * says what their columns mean; summary.tex and claims.tex for a paper (booktabs)
+ *   says what their columns mean; summary.tex and claims.tex are for a paper (booktabs)
  * - figures/: per figure its data (.dat), script (.gp), SVG and PDF, drawn by gnuplot
  * - index.html: verdicts, figures, sortable tables and an explorer in one file that needs nothing else */
 #ifndef PESWEEP_REPORT_H

@@ -108,9 +108,10 @@ struct pes_phase {
     int pairs;
     double *frequency_energy; /* [pairs] ||Re M_t||^2 + ||Im M_t||^2 */
     double *phase_energy;     /* [pairs] ||Im M_t||^2 / frequency_energy */
-    double *phase_angle;      /* [pairs] rad, in (-pi, pi]: argument of tr M_t, M_t's one eigenvalue; equal
-                                 contents      score highest at w_t D = angle */
-    double *real_eigenvalues; /* [pairs][2][re, im] of Re M_t, a matrix of rank 2 */
+    /* [pairs] rad, in (-pi, pi]: argument of tr M_t, M_t's one eigenvalue; equal contents score highest at
+     * w_t D = angle */
+    double *phase_angle;
+    double *real_eigenvalues;      /* [pairs][2][re, im] of Re M_t, a matrix of rank 2 */
     double *imaginary_eigenvalues; /* [pairs][2][re, im] of Im M_t */
 #define X(name, unit, meaning) double name;
     PES_PHASE_SCALARS(X)

@@ -61,7 +61,9 @@ void pes_checkpoint_remove(const char *path, const char *key);
 /* Files of other trials' keys in the folder, for a report; removes the folder if it is empty. */
 void pes_checkpoint_tidy(const char *path, const struct pes_sweep *sweep, size_t *stale);
 
-/* Reader: serial, read-only, locking off, no MPI; sees a running sweep's file as it is at open. */
+/* Reader: serial, read-only, locking off, no MPI; sees a running sweep's file as it is at open.  The caller
+ * closes it.  PES_IO, or PES_INPUT for what isn't there, isn't a results file, is damaged, or is of another
+ * version.  Texts and arrays that the functions below return belong to the reader. */
 struct pes_reader;
 enum pes_status pes_reader_open(const char *path, struct pes_reader **reader);
 void pes_reader_close(struct pes_reader *reader);
@@ -113,6 +115,7 @@ const struct pes_field *pes_reader_weights(struct pes_reader *reader); /* NULL i
 /* How a place along a dimension is called: "3", "-8", "re", "symmetric". */
 const char *pes_store_place(enum pes_dimension dimension, size_t size, size_t place, char buffer[24]);
 
+/* Starts that the file tells of, and the JSON text of each (see pes_store_write_run). */
 size_t pes_reader_num_runs(struct pes_reader *reader);
 const char *pes_reader_run(struct pes_reader *reader, size_t run);
 

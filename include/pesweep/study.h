@@ -33,6 +33,8 @@ struct pes_study {
     struct pes_column *columns; /* read so far */
 };
 
+/* A results file or a file of heads; the caller closes the study.  PES_IO, or PES_INPUT if it is neither, is
+ * damaged, or holds a sweep that this program can't read.  *study is NULL on an error. */
 enum pes_status pes_study_open(const char *path, struct pes_study **study);
 void pes_study_close(struct pes_study *study); /* NULL is allowed */
 
@@ -115,6 +117,8 @@ struct pes_rotation_claim {
         double p, p_smallest, arrangements;
     } tests[PES_NUM_ROTATION_KS];
 };
+/* The arena is scratch.  PES_MEMORY; what can't be told is left out: num_k counts the tests that were made.
+ */
 enum pes_status pes_rotation_judge(size_t num_models, const struct pes_rotation_model *models,
                                    struct pes_arena *arena, struct pes_rotation_claim *claim);
 bool pes_scheme_rotates(const char *scheme);

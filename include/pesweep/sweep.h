@@ -99,6 +99,8 @@ struct pes_sweep {
     char hash[33]; /* over all trial keys and the settings: what ranks compare at start */
 };
 
+/* From a file, or from text that `path` names in messages; the caller destroys the sweep.  PES_IO, PES_INPUT
+ * with the place, PES_MEMORY. */
 enum pes_status pes_sweep_load(const char *path, struct pes_sweep **sweep);
 enum pes_status pes_sweep_parse(const char *path, const char *text, size_t bytes, struct pes_sweep **sweep);
 void pes_sweep_destroy(struct pes_sweep *sweep);

@@ -59,7 +59,7 @@ struct pes_weights;
 
 /* A .safetensors file, a model.safetensors.index.json, a folder with either, or a .gguf file, whose tensors
  * get the names they would have there.  Everything listed in an index must be there.  Errors: PES_IO or
- * PES_INPUT naming file, tensor and reason.  The caller destroys. */
+ * PES_INPUT naming file, tensor and reason.  The caller closes it. */
 enum pes_status pes_weights_open(const char *path, struct pes_weights **weights);
 void pes_weights_close(struct pes_weights *weights);
 

@@ -49,7 +49,7 @@ static double group_passes(const struct pes_config *settings, const struct pes_m
     if (pes_config_bool(settings, "measure.published_ablation")) {
         all = PES_MAX(all, test);
         passes += all * (1 + shape->H * changed);
-        if (model->mla) passes += (all + test) * (1 + shape->H * changed_passes(shape, true));
+        if (model->mla) passes += all * (1 + shape->H * changed_passes(shape, true));
     }
     return passes;
 }
