@@ -45,7 +45,7 @@ static double group_passes(const struct pes_config *settings, const struct pes_m
     if (!strcmp(ablate, "pairs")) passes += test * (1 + shape->H * (shape->H - 1) / 2.0 * changed);
     if (!strcmp(ablate, "lists") && pes_probe_read_lists(pes_config_text(settings, "measure.ablate_lists"),
                                                          shape->L, shape->H, &num_lists, NULL) == PES_OK)
-        passes += test * (1 + (double)num_lists * shape->L);
+        passes += test * (1 + (double)num_lists); /* one that starts at the first layer is a whole pass */
     if (pes_config_bool(settings, "measure.published_ablation")) {
         all = PES_MAX(all, test);
         passes += all * (1 + shape->H * changed);

@@ -1,6 +1,7 @@
 /* Steps of evaluations and checkpoints, cost before a run, the reference page. */
 #include "sweep_fixture.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void assert_steps(const int64_t *steps, size_t count, const int64_t *wanted, size_t num_wanted)
@@ -125,6 +126,45 @@ static void measures_that_are_off_cost_nothing(void **state)
     assert_true(cost.probe_flops == 0);
 }
 
+/* Forward passes that probes make of a model with 3 layers, width 8, 2 heads, no feed-forward part, sequences
+ * of 4, on 25 test sequences of 100.  Changed values of one head cost 64 of the 64 + 192 + 64 multiply-adds
+ * of its own layer's token, changed scores 64 + 192 of them; the mean of the layers above is one. */
+static double probe_passes(const char *model, const char *measure)
+{
+    char text[640];
+    snprintf(
+        text, sizeof text,
+        "task: {kind: count, vocab: 16, words: 4, count: 4, triggers: 2, samples: 100, test_fraction: 0.25}\n"
+        "model: {layers: 3, d_model: 8, heads: 2, d_ff: 0%s}\n"
+        "train: {steps: 10, batch: 4}\n"
+        "measure: {spectra: false, behaviours: false, ablate_heads: false, phase_zeroing: false, "
+        "symmetrisation: false, attention_maps: 0%s}\n",
+        model, measure);
+    struct pes_cost cost = cost_of(text);
+    return cost.probe_flops / (cost.train_flops / (3 * 4 * 10));
+}
+
+static void ablations_cost_what_they_run_again(void **state)
+{
+    (void)state;
+    const double values = 1 + 0.2, scores = 1 + 0.8;
+    const struct {
+        const char *model, *measure;
+        double passes;
+    } cases[] = {
+        {"", ", ablate: pairs", 25 * (1 + values)},
+        {"", ", ablate: lists, ablate_lists: '0.0 1.0, 2.1'", 25 * (1 + 2)},
+        {"", ", published_ablation: true", 100 * (1 + 2 * values)},
+        {", attention: mla, d_latent: 8", ", published_ablation: true",
+         100 * (1 + 2 * values) + 100 * (1 + 2 * scores)},
+    };
+    for (size_t i = 0; i < PES_COUNT(cases); i++) {
+        double passes = probe_passes(cases[i].model, cases[i].measure);
+        if (!(fabs(passes - cases[i].passes) < 1e-9))
+            fail_msg("%s%s: %g passes, not %g", cases[i].model, cases[i].measure, passes, cases[i].passes);
+    }
+}
+
 /* --- the reference --- */
 
 static char *reference(bool markdown)
@@ -189,6 +229,7 @@ int main(void)
         cmocka_unit_test(checkpoints_never_coincide),
         cmocka_unit_test(parameters_and_training_are_counted),
         cmocka_unit_test(measures_that_are_off_cost_nothing),
+        cmocka_unit_test(ablations_cost_what_they_run_again),
         cmocka_unit_test(the_reference_has_every_key),
         cmocka_unit_test(the_example_of_the_reference_is_a_good_sweep),
     };
