@@ -99,9 +99,14 @@ static struct pes_rng null_stream(const struct pes_head_place *place)
     return (struct pes_rng){place->m->seed, PES_RNG_NULL_MODEL, step};
 }
 
-static enum pes_status measure_head(const struct pes_head_place *place, const struct pes_head *head,
-                                    int nulls)
+static int num_nulls(const struct pes_measurement *m)
 {
+    return m->final ? (int)pes_config_int(m->settings, "measure.nulls") : 0;
+}
+
+static enum pes_status measure_head(const struct pes_head_place *place, const struct pes_head *head)
+{
+    int nulls = num_nulls(place->m);
     struct pes_arena *arena = place->m->arena;
     struct pes_form form;
     struct pes_content content;
@@ -142,19 +147,9 @@ static enum pes_status measure_gaussian(const struct pes_measurement *m, const s
 enum pes_status pes_spectrum_run_content(const struct pes_measurement *m,
                                          const struct pes_head_source *source)
 {
-    int nulls = m->final ? (int)pes_config_int(m->settings, "measure.nulls") : 0;
+    int nulls = num_nulls(m);
+    TRY(pes_head_each(m, source, measure_head));
     struct pes_arena_mark mark = pes_arena_mark(m->arena);
-    for (int layer = 0; layer < source->L; layer++)
-        for (int h = 0; h < source->H; h++) {
-            struct pes_head head;
-            TRY(pes_head_poll(m));
-            TRY(source->get(source->context, layer, h, m->arena, &head));
-            for (int folded = 0; folded < 2; folded++)
-                TRY(measure_head(&(struct pes_head_place){m, (size_t)layer, (size_t)h, folded}, &head,
-                                 nulls));
-            pes_arena_rewind(m->arena, mark);
-        }
-    if (m->final) pes_spectrum_rank_heads(m->row, source->L, source->H);
     for (int folded = 0; folded < 2 && nulls; folded++) {
         TRY(pes_head_poll(m));
         TRY(measure_gaussian(m, source, folded, nulls));

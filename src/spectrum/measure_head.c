@@ -68,6 +68,24 @@ enum pes_status pes_head_poll(const struct pes_measurement *m)
     return m->interrupted && m->interrupted(m->context) ? PES_STOPPED : PES_OK;
 }
 
+enum pes_status pes_head_each(const struct pes_measurement *m, const struct pes_head_source *source,
+                              enum pes_status (*measure)(const struct pes_head_place *place,
+                                                         const struct pes_head *head))
+{
+    struct pes_arena_mark mark = pes_arena_mark(m->arena);
+    for (int layer = 0; layer < source->L; layer++)
+        for (int h = 0; h < source->H; h++) {
+            struct pes_head head;
+            TRY(pes_head_poll(m));
+            TRY(source->get(source->context, layer, h, m->arena, &head));
+            for (int folded = 0; folded < 2; folded++)
+                TRY(measure(&(struct pes_head_place){m, (size_t)layer, (size_t)h, folded}, &head));
+            pes_arena_rewind(m->arena, mark);
+        }
+    if (m->final) pes_spectrum_rank_heads(m->row, source->L, source->H);
+    return PES_OK;
+}
+
 static enum pes_status get(const void *context, int layer, int head, struct pes_arena *arena,
                            struct pes_head *out)
 {

@@ -32,6 +32,12 @@ void pes_head_put_block(const struct pes_head_place *place, const char *name, in
 
 #define PES_PERCENTILE(name) "share of the model's heads with a " name " up to this head's"
 
+/* Every head, raw and folded, in order; then the ranks of heads, if the measurement is the final one.  What
+ * `measure` takes from the arena is given back after each head. */
+enum pes_status pes_head_each(const struct pes_measurement *m, const struct pes_head_source *source,
+                              enum pes_status (*measure)(const struct pes_head_place *place,
+                                                         const struct pes_head *head));
+
 /* PES_STOPPED if the run is to end. */
 enum pes_status pes_head_poll(const struct pes_measurement *m);
 

@@ -87,18 +87,7 @@ static enum pes_status measure_head(const struct pes_head_place *place, const st
 
 enum pes_status pes_spectrum_run_phase(const struct pes_measurement *m, const struct pes_head_source *source)
 {
-    struct pes_arena_mark mark = pes_arena_mark(m->arena);
-    for (int layer = 0; layer < source->L; layer++)
-        for (int h = 0; h < source->H; h++) {
-            struct pes_head head;
-            TRY(pes_head_poll(m));
-            TRY(source->get(source->context, layer, h, m->arena, &head));
-            for (int folded = 0; folded < 2; folded++)
-                TRY(measure_head(&(struct pes_head_place){m, (size_t)layer, (size_t)h, folded}, &head));
-            pes_arena_rewind(m->arena, mark);
-        }
-    if (m->final) pes_spectrum_rank_heads(m->row, source->L, source->H);
-    return PES_OK;
+    return pes_head_each(m, source, measure_head);
 }
 
 static enum pes_status run(const struct pes_measurement *m)
