@@ -123,8 +123,10 @@ enum pes_status pes_trial_optimizer(const struct pes_trial *trial, struct pes_op
 size_t pes_trial_evaluations(const struct pes_sweep *sweep, const struct pes_trial *trial, int64_t *steps);
 size_t pes_trial_checkpoints(const struct pes_sweep *sweep, const struct pes_trial *trial, int64_t *steps);
 
-/* Cost of a trial before anything has been measured.  The rate is a guess for one core, in FLOP/s. */
-#define PES_COST_RATE 2e10
+/* Cost of a trial before anything has been measured.  The rate is a guess for one core with AVX-512, in
+ * FLOP/s: what models of width 32 reach with all that is measured; from width 128 on it is about twice as
+ * much, with AVX2 half. */
+#define PES_COST_RATE 6e10
 struct pes_cost {
     size_t parameters;
     double train_flops, evaluate_flops, probe_flops; /* whole trial */

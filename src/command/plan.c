@@ -126,8 +126,9 @@ static enum pes_status print_plan(const struct plan *plan, int ranks, bool summa
     size_t trials = plan->sweep->num_trials, claims = plan->sweep->num_claims;
     printf("%s: %zu trial%s, %zu skipped, %zu claim%s\n", plan->sweep->name, trials, trials == 1 ? "" : "s",
            plan->sweep->num_skipped, claims, claims == 1 ? "" : "s");
-    printf("arithmetic: %.4g GFLOP, about %s on one core; longest trial %s\n", plan->flops / 1e9,
-           seconds_text(plan->total_seconds, total), seconds_text(plan->longest, longest));
+    printf("arithmetic: %.4g GFLOP, about %s on one core (at %g GFLOP/s); longest trial %s\n",
+           plan->flops / 1e9, seconds_text(plan->total_seconds, total), PES_COST_RATE / 1e9,
+           seconds_text(plan->longest, longest));
     printf("of it: evaluations %.1f %%, spectra and probes %.1f %%, training the rest\n",
            100 * plan->evaluate_flops / plan->flops, 100 * plan->probe_flops / plan->flops);
     printf("memory: %s per rank; results file: %s\n\n", bytes_text((double)plan->memory_bytes, memory),
