@@ -49,9 +49,35 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* Shell's sort with Ciura's gaps: resamples are short, and sorting them is most of what an interval costs. */
+static void sort_short(size_t n, double *x)
+{
+    static const size_t gaps[] = {701, 301, 132, 57, 23, 10, 4, 1};
+    for (size_t g = 0; g < PES_COUNT(gaps); g++)
+        for (size_t gap = gaps[g], i = gap; i < n; i++) {
+            double value = x[i];
+            size_t j = i;
+            for (; j >= gap && x[j - gap] > value; j -= gap)
+                x[j] = x[j - gap];
+            x[j] = value;
+        }
+}
+
 void pes_stat_sort(size_t n, double *x)
 {
-    if (n > 1) qsort(x, n, sizeof *x, compare);
+    enum { SHORT = 2000 };
+    if (n > SHORT) {
+        qsort(x, n, sizeof *x, compare);
+        return;
+    }
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++) {
+        double value = x[i];
+        if (isnan(value)) continue;
+        x[i] = x[known];
+        x[known++] = value;
+    }
+    sort_short(known, x);
 }
 
 double pes_stat_quantile_sorted(size_t n, const double *sorted, double share)
