@@ -17,7 +17,7 @@ echo "seed $SEED"
 LIMIT=1800 # seconds for one run, on a machine with other work to do
 export OMPI_MCA_odls_base_sigkill_timeout=0 # survivors are killed at once too, instead of after 2 s of grace
 # So long that all kills find it unfinished: what a kill takes here is more than the start of the ranks.
-sweep killed.yaml $((20 + 4 * kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
+sweep killed.yaml $((8 * kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
 before=$(date +%s%N)
 expect 0 on 2 "$PESWEEP" run killed.yaml -o whole.h5 || exit
 whole=$((($(date +%s%N) - before) / 1000000)) # milliseconds, here and now
