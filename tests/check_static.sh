@@ -18,6 +18,7 @@ suppressed=(
     duplicateExpressionTernary  # PES_COMMIT is empty in a build without git
     duplicateConditionalAssign  # turns -0 into 0
     duplicateCondition          # two columns of one table that stand together
+    nullPointerArithmeticRedundantCheck     # a second array behind a first one, both left alone if there is no memory
     moduloofone                 # a vector of one build holds one number
     zerodivcond                 # the range of a random number is checked two lines before
     uninitvar ctuuninitvar ctuArrayIndex    # what a call is to fill is taken for something that it reads
