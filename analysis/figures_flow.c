@@ -149,8 +149,8 @@ static enum pes_status draw_composition(struct canvas *canvas, const char **miss
 enum { EMERGE_SCORE, EMERGE_PERCENTILE, EMERGE_MEDIAN, NUM_EMERGE };
 static const struct {
     const char *curve, *title;
-} emerging[NUM_EMERGE] = {{"previous_token_score", "its previous-token score"},
-                          {"folded_phase_fraction", "its percentile in phase fraction"},
+} emerging[NUM_EMERGE] = {{"previous_token_score", "score of the previous-token head"},
+                          {"folded_phase_fraction", "that head's percentile, phase fraction"},
                           {"folded_rotational_fraction", "median rotational fraction, all heads"}};
 
 /* One number of a trial's checkpoint; `values` are those of all heads. */
