@@ -335,56 +335,58 @@ static enum pes_status symmetrisation_excess(struct pes_study *study, size_t tri
     {#name,                                                                                                  \
      "median percentile, within the model, of the folded " #measure " of the " #k                            \
      " heads with the largest previous_token_score",                                                         \
-     false, name},
+     "", false, name},
 
 const struct pes_derived pes_derived[] = {
-    {"first_deposit_share", "deposit_share of the first layer", false, first_deposit_share},
-    {"first_rotated_share", "deposit_rotated_share of the first layer", false, first_rotated_share},
-    {"first_largest_drop", "largest ablation_drop of a head of the first layer", false, first_largest_drop},
-    {"first_second_drop", "second largest ablation_drop of a head of the first layer", false,
+    {"first_deposit_share", "deposit_share of the first layer", "", false, first_deposit_share},
+    {"first_rotated_share", "deposit_rotated_share of the first layer", "", false, first_rotated_share},
+    {"first_largest_drop", "largest ablation_drop of a head of the first layer", "", false,
+     first_largest_drop},
+    {"first_second_drop", "second largest ablation_drop of a head of the first layer", "", false,
      first_second_drop},
-    {"first_drop_margin", "first_largest_drop less first_second_drop", false, first_drop_margin},
-    {"contraction_change", "contraction of the trained model less that at step 0, mean over heads", true,
+    {"first_drop_margin", "first_largest_drop less first_second_drop", "", false, first_drop_margin},
+    {"contraction_change", "contraction of the trained model less that at step 0, mean over heads", "", true,
      contraction_change},
     PERCENTILES(PERCENTILE_ROW) /**/
     {"previous_phase_fraction",
-     "phase_fraction (raw weights) of the head with the largest previous_token_score", false,
+     "phase_fraction (raw weights) of the head with the largest previous_token_score", "", false,
      previous_phase_fraction},
-    {"previous_directional_fraction", "directional_fraction (raw weights) of that head", false,
+    {"previous_directional_fraction", "directional_fraction (raw weights) of that head", "", false,
      previous_directional_fraction},
-    {"previous_rotational_fraction", "rotational_fraction (raw weights) of that head", false,
+    {"previous_rotational_fraction", "rotational_fraction (raw weights) of that head", "", false,
      previous_rotational_fraction},
     {"previous_kernel_margin", "relative_kernel of that head at offset -1 less its largest value elsewhere",
-     false, previous_kernel_margin},
-    {"phase_zeroing_previous", "phase_zeroing_loss_change of that head", false, phase_zeroing_previous},
-    {"phase_zeroing_margin", "phase_zeroing_loss_change of that head less the largest of any other", false,
-     phase_zeroing_margin},
+     "", false, previous_kernel_margin},
+    {"phase_zeroing_previous", "phase_zeroing_loss_change of that head", "nat", false,
+     phase_zeroing_previous},
+    {"phase_zeroing_margin", "phase_zeroing_loss_change of that head less the largest of any other", "nat",
+     false, phase_zeroing_margin},
     {"phase_onset_lag",
-     "steps from the onset of previous_token_score to that of folded_phase_fraction, in that head", false,
-     phase_onset_lag},
+     "steps from the onset of previous_token_score to that of folded_phase_fraction, in that head", "step",
+     false, phase_onset_lag},
     {"phase_percentile_onset_lag",
      "steps from the onset of that head's previous_token_score to that of its percentile, within the model, "
      "by "
      "folded_phase_fraction",
-     false, phase_percentile_onset_lag},
+     "step", false, phase_percentile_onset_lag},
     {"population_onset_lag",
      "steps from the onset of that head's previous_token_score to that of the median over heads of folded "
      "rotational_fraction",
-     false, population_onset_lag},
+     "step", false, population_onset_lag},
     {"induction_composition_margin",
      "k_composition of the head with the largest induction_score with the largest previous-token head of "
      "earlier "
      "layers, less the largest with another of their heads",
-     false, induction_composition_margin},
+     "", false, induction_composition_margin},
     {"symmetrisation_ratio",
      "loss gained by keeping only the antisymmetric parts over that by keeping only the symmetric parts, "
      "both "
      "summed over heads; only where the latter is at least 0.01 nat",
-     false, symmetrisation_ratio},
+     "", false, symmetrisation_ratio},
     {"symmetrisation_excess",
      "loss gained by keeping only the antisymmetric parts less that by keeping only the symmetric parts, "
      "both "
      "summed over heads",
-     false, symmetrisation_excess},
+     "nat", false, symmetrisation_excess},
     {.name = NULL},
 };

@@ -34,68 +34,50 @@ static void write_points(struct canvas *canvas, size_t n, const double *values, 
 }
 
 /* One panel: every group of trials side by side. */
-static enum pes_status draw_metric(struct canvas *canvas, const struct pes_metric *metric, double *values,
-                                   bool *reached)
+static enum pes_status draw_metric(struct canvas *canvas, const struct pes_metric *metric)
 {
     const struct groups *groups = canvas->groups;
     size_t cells = PES_MIN(groups->num_panels * groups->num_series, (size_t)MOST_CELLS);
-    fprintf(canvas->script, "set title '%s'\nset xrange [-0.6:%zu.6]\nset xtics rotate by -35 (",
-            figure_quote(canvas, metric->text), cells - 1);
+    struct group_values values;
+    TRY(groups_collect(canvas->study, groups, metric, &values));
+    fprintf(canvas->script, "set title '%s'\nset ylabel '%s'\nset xrange [-0.6:%zu.6]\n",
+            figure_quote(canvas, metric->text), pes_metric_unit(metric), cells - 1);
+    fputs("set offsets 0, 0, graph 0.05, graph 0.05\nset xtics rotate by -35 (", canvas->script);
     for (size_t c = 0; c < cells; c++) {
         const char *panel = groups->panels[c / groups->num_series];
+        size_t n = 0;
+        for (size_t i = values.start[c]; i < values.start[c + 1]; i++)
+            n += isfinite(values.value[i]);
         fprintf(canvas->script, "%s'%s", c ? ", " : "",
                 figure_quote(canvas, groups->series[c % groups->num_series]));
-        fprintf(canvas->script, "%s%s' %zu", *panel ? " " : "", figure_quote(canvas, panel), c);
+        fprintf(canvas->script, "%s%s, n = %zu' %zu", *panel ? " " : "", figure_quote(canvas, panel), n, c);
     }
     fputs(")\nplot NaN notitle", canvas->script);
-    for (size_t c = 0; c < cells; c++) {
-        size_t n, series = c % groups->num_series;
-        memset(reached, 1, canvas->study->num_trials * sizeof *reached);
-        TRY(groups_values(canvas->study, groups, series, c / groups->num_series, metric, &n, values,
-                          metric->times ? reached : NULL));
-        write_points(canvas, n, values, reached, c, series);
-    }
+    for (size_t c = 0; c < cells; c++)
+        write_points(canvas, values.start[c + 1] - values.start[c], values.value + values.start[c],
+                     values.reached + values.start[c], c, c % groups->num_series);
     fputs("\n", canvas->script);
     return PES_OK;
-}
-
-static enum pes_status draw_panels(struct canvas *canvas, size_t panels, double *values, bool *reached)
-{
-    const struct pes_sweep *sweep = canvas->study->sweep;
-    TRY(figure_begin(canvas, "claims", figure_width(panels, 360), figure_height(panels, 320)));
-    figure_layout(canvas, panels, figure_columns(panels), false);
-    for (size_t c = 0, drawn = 0; c < sweep->num_claims && drawn < panels; c++) {
-        struct pes_metric metric;
-        if (earlier(sweep, c) ||
-            pes_metric_resolve(canvas->study, sweep->claims[c].metric, &metric) != PES_OK)
-            continue;
-        TRY(draw_metric(canvas, &metric, values, reached));
-        drawn++;
-    }
-    return figure_end(canvas);
 }
 
 static enum pes_status draw_claims(struct canvas *canvas, const char **missing)
 {
     const struct pes_sweep *sweep = canvas->study->sweep;
-    size_t panels = 0, n = canvas->study->num_trials;
-    for (size_t c = 0; c < sweep->num_claims; c++) {
-        struct pes_metric metric;
+    struct pes_metric *metrics = pes_arena_take(canvas->study->arena, FIGURE_MOST_PANELS, sizeof *metrics);
+    if (!metrics) return PES_MEMORY;
+    size_t panels = 0;
+    for (size_t c = 0; c < sweep->num_claims && panels < FIGURE_MOST_PANELS; c++)
         panels += !earlier(sweep, c) &&
-                  pes_metric_resolve(canvas->study, sweep->claims[c].metric, &metric) == PES_OK;
-    }
+                  pes_metric_resolve(canvas->study, sweep->claims[c].metric, &metrics[panels]) == PES_OK;
     if (!panels) {
         *missing = "the sweep makes no claim that this file can judge";
         return PES_OK;
     }
-    double *values = pes_allocate(n, sizeof *values);
-    bool *reached = pes_allocate(n, sizeof *reached);
-    enum pes_status status = PES_MEMORY;
-    if (values && reached)
-        status = draw_panels(canvas, PES_MIN(panels, (size_t)FIGURE_MOST_PANELS), values, reached);
-    pes_free(values);
-    pes_free(reached);
-    return status;
+    TRY(figure_begin(canvas, "claims", figure_width(panels, 360), figure_height(panels, 320)));
+    figure_layout(canvas, panels, figure_columns(panels), false);
+    for (size_t i = 0; i < panels; i++)
+        TRY(draw_metric(canvas, &metrics[i]));
+    return figure_end(canvas);
 }
 
 const struct figure figures_claims[] = {

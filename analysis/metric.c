@@ -106,6 +106,13 @@ static enum pes_status steps_to(const struct pes_metric *metric, size_t trial, d
     return PES_OK;
 }
 
+const char *pes_metric_unit(const struct pes_metric *metric)
+{
+    return metric->times     ? "step"
+           : metric->derived ? metric->derived->unit
+                             : metric->column->field->variable.unit;
+}
+
 enum pes_status pes_metric_evaluate(struct pes_study *study, const struct pes_metric *metric, size_t trial,
                                     double *value, bool *reached)
 {

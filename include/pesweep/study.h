@@ -53,6 +53,7 @@ const double *pes_column_of(const struct pes_column *column, size_t trial);
 /* Numbers that a metric can't read off one variable; evaluate gives NaN where it isn't defined. */
 struct pes_derived {
     const char *name, *help;
+    const char *unit; /* "" if none */
     bool lower_is_better;
     enum pes_status (*evaluate)(struct pes_study *study, size_t trial, double *value);
 };
@@ -74,6 +75,7 @@ struct pes_metric {
 };
 /* PES_INPUT naming the metric and the nearest name. */
 enum pes_status pes_metric_resolve(struct pes_study *study, const char *text, struct pes_metric *metric);
+const char *pes_metric_unit(const struct pes_metric *metric); /* "" if none */
 
 /* Value of a finished trial; NaN if it has none.  *reached (times only): false = censored there. */
 enum pes_status pes_metric_evaluate(struct pes_study *study, const struct pes_metric *metric, size_t trial,
