@@ -27,6 +27,9 @@ void pes_dgemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, double 
 
 bool pes_all_finite(size_t count, const double *x);
 double pes_dot(size_t count, const double *x, const double *y);
+double pes_distance(size_t count, const double *x, const double *y, double factor); /* |x - factor y| */
+double pes_largest(size_t count, const double *x);              /* largest |x[i]|, NaN left out; 0 of none */
+void pes_scale_exponent(size_t count, double *x, int exponent); /* x *= 2^exponent */
 
 /* Frobenius norm of x without overflow or underflow on the way. */
 double pes_norm(size_t count, const double *x);
@@ -70,6 +73,8 @@ bool pes_qr(size_t m, size_t n, const double *a, double *q, double *r, struct pe
 
 /* a[m, n] = l q with k = min(m, n): l[m, k] lower trapezoidal, q[k, n] with orthonormal rows, or NULL. */
 bool pes_lq(size_t m, size_t n, const double *a, double *l, double *q, struct pes_arena *arena);
+/* The same; a, which has to be finite, is overwritten. */
+bool pes_lq_in_place(size_t m, size_t n, double *a, double *l, double *q, struct pes_arena *arena);
 
 /* q[m, n], m <= n, with orthonormal rows: a = l q where l has a positive diagonal (Gram-Schmidt), from the
  * Cholesky factor of a a^T.  Rounding errors are those of the condition number squared: for rows far from

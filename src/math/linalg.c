@@ -267,31 +267,40 @@ bool pes_singular_values(size_t m, size_t n, const double *a, double *values, do
 
 enum { BLOCK = 32 }; /* columns that LAPACK's QR takes at once */
 
-bool pes_lq(size_t m, size_t n, const double *a, double *l, double *q, struct pes_arena *arena)
+bool pes_lq_in_place(size_t m, size_t n, double *a, double *l, double *q, struct pes_arena *arena)
 {
+    last_status = PES_OK;
     struct pes_arena_mark mark = pes_arena_mark(arena);
     size_t k = PES_MIN(m, n), block = PES_MIN(k, (size_t)BLOCK);
     lapack_int rows = lapack_size(n), columns = lapack_size(m), rank = lapack_size(k);
     lapack_int lwork = lapack_size(BLOCK * PES_MAX(m, 1)), wide = lapack_size(block);
-    double *copy = take_copy(arena, m * n, a), *t = pes_linalg_take(arena, block * k),
-           *work = pes_linalg_take(arena, (size_t)lwork);
+    double *t = pes_linalg_take(arena, block * k), *work = pes_linalg_take(arena, (size_t)lwork);
     /* dgeqrt's panels are recursive: for long columns twice as fast as dgeqrf's. */
-    bool ok = copy && t && work &&
-              LAPACKE_dgeqrt_work(LAPACK_COL_MAJOR, rows, columns, wide, copy, rows, t, wide, work) == 0;
+    bool ok =
+        t && work && LAPACKE_dgeqrt_work(LAPACK_COL_MAJOR, rows, columns, wide, a, rows, t, wide, work) == 0;
     if (ok) {
         for (size_t i = 0; i < m; i++)
             for (size_t j = 0; j < k; j++)
-                l[i * k + j] = j <= i ? copy[i * n + j] : 0;
+                l[i * k + j] = j <= i ? a[i * n + j] : 0;
         ok = pes_all_finite(m * k, l);
     }
     if (ok && q) {
         /* The factors of the reflectors stand on the diagonals of the panels' triangles. */
         for (size_t i = 0; i < k; i++)
             t[i] = t[i * block + i % block];
-        ok = LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, rank, rank, copy, rows, t, work, lwork) == 0;
-        memcpy(q, copy, k * n * sizeof *q);
+        ok = LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, rank, rank, a, rows, t, work, lwork) == 0;
+        memcpy(q, a, k * n * sizeof *q);
         ok = ok && pes_all_finite(k * n, q);
     }
+    pes_arena_rewind(arena, mark);
+    return ok;
+}
+
+bool pes_lq(size_t m, size_t n, const double *a, double *l, double *q, struct pes_arena *arena)
+{
+    struct pes_arena_mark mark = pes_arena_mark(arena);
+    double *copy = take_copy(arena, m * n, a);
+    bool ok = copy && pes_lq_in_place(m, n, copy, l, q, arena);
     pes_arena_rewind(arena, mark);
     return ok;
 }

@@ -315,6 +315,12 @@ static enum pes_status measure_share(const struct share *share, unsigned char *r
             if (status == PES_OK && share->inspection->composition && last)
                 status = measure_together(share, layer, rows, number - (size_t)share->model->about.H, arena);
             pes_arena_rewind(arena, mark);
+            if (status == PES_OK && number == 1) {
+                /* From now on one block holds all that a head takes: several would go back to the system
+                 * after each head, which clears their pages. */
+                if (!pes_arena_take(arena, 1, pes_arena_peak_bytes(arena))) status = PES_MEMORY;
+                pes_arena_rewind(arena, mark);
+            }
             if (share->rank == 0 && pes_log_progress_wanted()) {
                 char text[96];
                 snprintf(text, sizeof text, "%zu of %zu heads of this rank", number, total);

@@ -21,18 +21,8 @@ enum pes_status pes_core_failed(unsigned flag, unsigned *flags)
 /* Exponent of the largest entry; INT_MIN for a row of zeros. */
 static int row_exponent(size_t C, const double *row)
 {
-    double largest = 0;
-    for (size_t c = 0; c < C; c++)
-        largest = fabs(row[c]) > largest ? fabs(row[c]) : largest;
+    double largest = pes_largest(C, row);
     return largest > 0 ? ilogb(largest) : INT_MIN;
-}
-
-static void scale_row(size_t C, double *row, int exponent)
-{
-    bool fits = abs(exponent) < 1000; /* else the factor itself would leave the range of double */
-    double factor = scalbn(1, fits ? exponent : 0);
-    for (size_t c = 0; c < C; c++)
-        row[c] = fits ? row[c] * factor : scalbn(row[c], exponent);
 }
 
 /* Balances rows[2n, C] in place, exponents[2n] is scratch; the exponent of M against that of the balanced
@@ -52,11 +42,11 @@ static int balance(size_t n, size_t C, double *rows, int *exponents)
         const int exponent[2] = {exponents[i], exponents[n + i]};
         if (exponent[0] != INT_MIN && exponent[1] != INT_MIN) {
             int shift = (exponent[0] - exponent[1]) / 2;
-            scale_row(C, row[0], -shift - common);
-            scale_row(C, row[1], shift - common);
+            pes_scale_exponent(C, row[0], -shift - common);
+            pes_scale_exponent(C, row[1], shift - common);
         } else {
             for (int side = 0; side < 2; side++)
-                if (exponent[side] != INT_MIN) scale_row(C, row[side], -exponent[side]);
+                if (exponent[side] != INT_MIN) pes_scale_exponent(C, row[side], -exponent[side]);
         }
     }
     return 2 * common;
@@ -86,7 +76,7 @@ enum pes_status pes_core_build(const struct pes_form *form, struct pes_arena *ar
         core->size += pes_norm(C, left) * pes_norm(C, right);
         core->trace += pes_dot(C, left, right);
     }
-    bool ok = pes_lq(2 * n, C, rows, l, NULL, arena);
+    bool ok = pes_lq_in_place(2 * n, C, rows, l, NULL, arena);
     pes_arena_rewind(arena, mark);
     if (!ok) return pes_core_failed(PES_FLAG_NO_CONVERGENCE, &core->flags);
     pes_dgemm(true, false, p, r, n, 1, l, r, l + n * r, r, 0, b, r);

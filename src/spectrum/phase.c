@@ -18,22 +18,15 @@ struct pair {
 
 static void make_pair(size_t C, double *rows, struct pair *pair)
 {
-    double largest = 0;
-    for (size_t i = 0; i < 2 * C; i++)
-        largest = fmax(largest, fabs(rows[i]));
+    double largest = pes_largest(2 * C, rows);
     pair->exponent = largest > 0 ? ilogb(largest) : 0;
-    for (size_t i = 0; i < 2 * C; i++)
-        rows[i] = scalbn(rows[i], -pair->exponent);
+    pes_scale_exponent(2 * C, rows, -pair->exponent);
     pair->rows = rows;
-    double length = pes_norm(C, rows), along = length > 0 ? pes_dot(C, rows, rows + C) / length : 0, rest = 0;
-    for (size_t c = 0; c < C; c++) {
-        double x = rows[C + c] - (length > 0 ? along / length * rows[c] : 0);
-        rest += x * x;
-    }
+    double length = pes_norm(C, rows), along = length > 0 ? pes_dot(C, rows, rows + C) / length : 0;
     pair->r[0][0] = length;
     pair->r[0][1] = along;
     pair->r[1][0] = 0;
-    pair->r[1][1] = sqrt(rest);
+    pair->r[1][1] = pes_distance(C, rows + C, rows, length > 0 ? along / length : 0);
 }
 
 /* ||R_q Z R_k^T|| with Z the identity (real part) or [[0, 1], [-1, 0]] (imaginary part). */
