@@ -4,6 +4,7 @@
 set -u
 : "${PESWEEP:?the program under test}" "${SYNTHETIC:?the program synthetic_results}"
 here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../environment.sh"
 folder=$(mktemp -d "${TMPDIR:-/tmp}/pesweep-page-XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 fail() {
