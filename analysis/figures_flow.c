@@ -150,7 +150,7 @@ enum { EMERGE_SCORE, EMERGE_PERCENTILE, EMERGE_MEDIAN, NUM_EMERGE };
 static const struct {
     const char *curve, *title;
 } emerging[NUM_EMERGE] = {{"previous_token_score", "score of the previous-token head"},
-                          {"folded_phase_fraction", "that head's percentile, phase fraction"},
+                          {"folded_phase_fraction", "phase_fraction of that head, percentile"},
                           {"folded_rotational_fraction", "median rotational fraction, all heads"}};
 
 /* One number of a trial's checkpoint; `values` are those of all heads. */
