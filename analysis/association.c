@@ -93,12 +93,6 @@ static double spearman_of(const void *data, const size_t *count, const size_t *i
     return correlations(v, n, ranks, r) ? partial(v, r) : NAN;
 }
 
-static int compare_sizes(const void *left, const void *right)
-{
-    size_t a = *(const size_t *)left, b = *(const size_t *)right;
-    return (a > b) - (a < b);
-}
-
 struct member {
     size_t cluster, i;
 };
@@ -110,31 +104,27 @@ static int compare_members(const void *left, const void *right)
     return (a->i > b->i) - (a->i < b->i);
 }
 
-/* Clusters in the order in which their numbers first appear; cluster NULL: each its own.  members[n] and
- * next[n] are scratch. */
-static size_t group(size_t n, const size_t *cluster, size_t *start, size_t *order, struct member *members,
-                    size_t *next)
+/* Clusters in the order in which their numbers first appear, by sorting twice; cluster NULL: each its own.
+ * members[n] is scratch. */
+static size_t group(size_t n, const size_t *cluster, size_t *start, size_t *order, struct member *members)
 {
-    size_t num_clusters = 0, filled = 0;
+    size_t num_clusters = 0, number = 0, first = 0;
     for (size_t i = 0; i < n; i++)
         members[i] = (struct member){cluster ? cluster[i] : i, i};
     qsort(members, n, sizeof *members, compare_members);
-    /* Each one's successor in its cluster, n at the end; the first of a cluster follows none. */
+    for (size_t k = 0; k < n; k++) { /* the first member's place in the place of the cluster's number */
+        if (k == 0 || members[k].cluster != number) {
+            number = members[k].cluster;
+            first = members[k].i;
+        }
+        members[k].cluster = first;
+    }
+    qsort(members, n, sizeof *members, compare_members);
     for (size_t k = 0; k < n; k++) {
-        bool last = k + 1 == n || members[k + 1].cluster != members[k].cluster;
-        next[members[k].i] = last ? n : members[k + 1].i;
-        order[members[k].i] = k == 0 || members[k - 1].cluster != members[k].cluster;
+        if (k == 0 || members[k].cluster != members[k - 1].cluster) start[num_clusters++] = k;
+        order[k] = members[k].i;
     }
-    for (size_t k = 0; k < n; k++)
-        if (order[members[k].i]) start[num_clusters++] = members[k].i;
-    qsort(start, num_clusters, sizeof *start, compare_sizes);
-    for (size_t c = 0; c < num_clusters; c++) {
-        size_t first = start[c];
-        start[c] = filled;
-        for (size_t i = first; i < n; i = next[i])
-            order[filled++] = i;
-    }
-    start[num_clusters] = filled;
+    start[num_clusters] = n;
     return num_clusters;
 }
 
@@ -166,16 +156,15 @@ enum pes_status pes_stat_spearman(size_t n, const double *x, const double *y, si
     const double **variables = pes_allocate(v, sizeof *variables);
     size_t *order = pes_allocate(2 * n + 1, sizeof *order), *start = order ? order + n : NULL, largest = 0;
     struct member *members = pes_allocate(n, sizeof *members);
-    size_t *next = pes_allocate(n, sizeof *next);
     bool finite = true;
-    enum pes_status status = variables && order && members && next ? PES_OK : PES_MEMORY;
+    enum pes_status status = variables && order && members ? PES_OK : PES_MEMORY;
     if (status != PES_OK) goto done;
     for (size_t a = 0; a < v; a++) {
         variables[a] = a == 0 ? x : a == 1 ? y : controls[a - 2];
         finite &= pes_stat_finite(n, variables[a]);
     }
     if (!finite || n < 3) goto done;
-    struct problem problem = {n, v, variables, group(n, cluster, start, order, members, next), start, order};
+    struct problem problem = {n, v, variables, group(n, cluster, start, order, members), start, order};
     for (size_t c = 0; c < problem.num_clusters; c++)
         largest = PES_MAX(largest, start[c + 1] - start[c]);
     size_t most = problem.num_clusters * largest;
@@ -189,7 +178,6 @@ done:
     pes_free(variables);
     pes_free(order);
     pes_free(members);
-    pes_free(next);
     return status;
 }
 

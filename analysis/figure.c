@@ -193,11 +193,34 @@ void figure_title(struct canvas *canvas, size_t panel)
             figure_sizes(canvas, panel, sizes));
 }
 
-void figure_heads_title(struct canvas *canvas, size_t panel, size_t heads)
+static void heads_title(struct canvas *canvas, size_t panel, size_t heads)
 {
     const char *name = canvas->groups->panels[panel];
     fprintf(canvas->script, "set title '%s%sn = %zu heads'\n", figure_quote(canvas, name), *name ? ", " : "",
             heads);
+}
+
+enum pes_status figure_scatter(struct canvas *canvas, size_t panel, figure_points *points, const void *data,
+                               const char *line)
+{
+    const struct groups *groups = canvas->groups;
+    size_t first = canvas->num_blocks, heads = 0;
+    size_t *count = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *count);
+    if (!count) return PES_MEMORY;
+    for (size_t s = 0; s < groups->num_series; s++) {
+        (void)figure_block(canvas, groups->series[s]);
+        count[s] = points(canvas, data, s, panel);
+        heads += count[s];
+    }
+    heads_title(canvas, panel, heads);
+    fprintf(canvas->script, "plot %s notitle", line);
+    for (size_t s = 0; s < groups->num_series; s++)
+        if (count[s])
+            fprintf(canvas->script,
+                    ", \\\n  data index %zu using 1:2 with points pt %d ps 0.45 lc rgb '%s' notitle",
+                    first + s, s < 8 ? 7 : 9, figure_color(s));
+    figure_key(canvas, "points pt 7 ps 0.8");
+    return PES_OK;
 }
 
 void figure_series_tics(struct canvas *canvas)

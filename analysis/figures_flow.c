@@ -76,21 +76,24 @@ static enum pes_status draw_layers(struct canvas *canvas, const char **missing)
 
 /* ---- composition ---- */
 
-/* A line per head that has earlier layers: its induction score, and its composition with the strongest
+struct composition {
+    const struct pes_column *with, *inductions, *scores; /* with: k_composition */
+};
+
+/* A point per head that has earlier layers: its induction score, and its composition with the strongest
  * previous-token head before it over the mean of those with all heads before it. */
-static size_t composition_block(struct canvas *canvas, const struct pes_column *compositions,
-                                const struct pes_column *inductions, const struct pes_column *scores,
-                                size_t series, size_t panel, size_t *block)
+static size_t composition_points(struct canvas *canvas, const void *data, size_t series, size_t panel)
 {
-    size_t count, points = 0, H = scores->field->extent[1], n = scores->field->count;
+    const struct composition *composition = data;
+    const struct pes_field *field = composition->scores->field;
+    size_t count, points = 0, H = field->extent[1], n = field->count;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
-    *block = figure_block(canvas, canvas->groups->series[series]);
     size_t every = figure_every(canvas, count * n, FIGURE_MOST_POINTS);
     for (size_t k = 0; k < count; k += every) {
-        const double *induction = pes_column_of(inductions, member[k]),
-                     *score = pes_column_of(scores, member[k]);
+        const double *induction = pes_column_of(composition->inductions, member[k]),
+                     *score = pes_column_of(composition->scores, member[k]);
         for (size_t reader = H; reader < n; reader++) {
-            const double *with = pes_column_of(compositions, member[k]) + reader * n;
+            const double *with = pes_column_of(composition->with, member[k]) + reader * n;
             size_t earlier = reader / H * H, read = SIZE_MAX, known = 0;
             double sum = 0;
             for (size_t i = 0; i < earlier; i++) {
@@ -109,13 +112,13 @@ static size_t composition_block(struct canvas *canvas, const struct pes_column *
 
 static enum pes_status draw_composition(struct canvas *canvas, const char **missing)
 {
-    const struct groups *groups = canvas->groups;
-    const struct pes_column *compositions, *inductions, *scores;
+    struct composition composition;
     size_t panels = figure_panels(canvas);
-    TRY(pes_study_column(canvas->study, "spectra_folded", "k_composition", &compositions));
-    TRY(pes_study_column(canvas->study, "probes", "induction_score", &inductions));
-    TRY(pes_study_column(canvas->study, "probes", "previous_token_score", &scores));
-    if (!compositions || !inductions || !scores || scores->field->extent[0] < 2) {
+    TRY(pes_study_column(canvas->study, "spectra_folded", "k_composition", &composition.with));
+    TRY(pes_study_column(canvas->study, "probes", "induction_score", &composition.inductions));
+    TRY(pes_study_column(canvas->study, "probes", "previous_token_score", &composition.scores));
+    if (!composition.with || !composition.inductions || !composition.scores ||
+        composition.scores->field->extent[0] < 2) {
         *missing = canvas->study->heads ? "not measured (inspect --composition --behaviour)"
                                         : "not measured (measure.spectra, measure.behaviours)";
         return PES_OK;
@@ -125,23 +128,11 @@ static enum pes_status draw_composition(struct canvas *canvas, const char **miss
     fputs("set xlabel 'induction score'\nset ylabel 'K-composition / mean'\nset xrange [0:*]\nset yrange "
           "[0:*]\n",
           canvas->script);
-    for (size_t p = 0; p < panels; p++) {
-        char plot[64 * 32] = "";
-        size_t points = 0;
-        for (size_t s = 0; s < groups->num_series; s++) {
-            size_t block, used = composition_block(canvas, compositions, inductions, scores, s, p, &block);
-            size_t length = strlen(plot);
-            points += used;
-            if (used && length + 160 < sizeof plot)
-                snprintf(plot + length, sizeof plot - length,
-                         ", \\\n  data index %zu using 1:2 with points pt %d ps 0.5 lc rgb '%s' notitle",
-                         block, s < 8 ? 7 : 9, figure_color(s));
-        }
-        figure_heads_title(canvas, p, points);
-        fprintf(canvas->script, "plot 1 lc rgb '#808080' notitle%s", plot);
-        figure_key(canvas, "points pt 7 ps 0.8");
-    }
-    return figure_end(canvas);
+    enum pes_status status = PES_OK;
+    for (size_t p = 0; p < panels && status == PES_OK; p++)
+        status = figure_scatter(canvas, p, composition_points, &composition, "1 lc rgb '#808080'");
+    enum pes_status ended = figure_end(canvas);
+    return status != PES_OK ? status : ended;
 }
 
 /* ---- emergence ---- */
@@ -161,24 +152,35 @@ static double emerged(int which, size_t heads, const double *values, size_t head
                                         : study_median(heads, values, scratch);
 }
 
+/* The previous-token head of every trial at its end; SIZE_MAX where there is none. */
+static enum pes_status find_heads(struct pes_study *study, size_t **heads)
+{
+    *heads = pes_arena_take(study->arena, study->num_trials, sizeof **heads);
+    if (!*heads) return PES_MEMORY;
+    for (size_t t = 0; t < study->num_trials; t++) {
+        (*heads)[t] = SIZE_MAX;
+        if (pes_study_finished(study, t)) TRY(study_previous_token_head(study, t, &(*heads)[t]));
+    }
+    return PES_OK;
+}
+
 static enum pes_status emergence_block(struct canvas *canvas, int which, const struct pes_column *curve,
-                                       const struct pes_column *steps, size_t series, size_t panel,
-                                       bool from_one, bool *any)
+                                       const struct pes_column *steps, const size_t *head_of, size_t series,
+                                       size_t panel, bool from_one, bool *any)
 {
     size_t n = steps->field->count, heads = curve->field->count / PES_MAX(n, (size_t)1), count;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
-    double *values = pes_allocate(count + heads, sizeof *values), *scratch = values + count;
+    double *values = pes_allocate(count + heads, sizeof *values);
     *any = false;
     if (!values) return PES_MEMORY;
-    enum pes_status status = PES_OK;
-    for (size_t c = 0; c < n && status == PES_OK; c++) {
+    double *scratch = values + count;
+    for (size_t c = 0; c < n; c++) {
         size_t used = 0;
         double step = NAN;
-        for (size_t k = 0; k < count && status == PES_OK; k++) {
+        for (size_t k = 0; k < count; k++) {
             double at = pes_column_of(steps, member[k])[c];
-            size_t head;
-            status = study_previous_token_head(canvas->study, member[k], &head);
-            if (status != PES_OK || head == SIZE_MAX || at < 0) continue;
+            size_t head = head_of[member[k]];
+            if (head == SIZE_MAX || at < 0) continue;
             if (isnan(step)) step = at;
             values[used] = emerged(which, heads, pes_column_of(curve, member[k]) + c * heads, head, scratch);
             used += at == step && !isnan(values[used]) ? 1 : 0;
@@ -192,7 +194,7 @@ static enum pes_status emergence_block(struct canvas *canvas, int which, const s
         *any = true;
     }
     pes_free(values);
-    return status;
+    return PES_OK;
 }
 
 /* A trial of the panel that has several steps; SIZE_MAX if there is none. */
@@ -231,7 +233,8 @@ static enum pes_status draw_emergence(struct canvas *canvas, const char **missin
                        : "spectra and behaviours weren't measured along training (measure.checkpoints)";
         return PES_OK;
     }
-    size_t panels[3], rows = 0;
+    size_t panels[3], rows = 0, *head_of;
+    TRY(find_heads(canvas->study, &head_of));
     for (size_t p = 0; p < groups->num_panels && rows < PES_COUNT(panels); p++)
         if (with_steps(groups, steps, p) != SIZE_MAX) panels[rows++] = p;
     size_t *block = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *block);
@@ -251,7 +254,7 @@ static enum pes_status draw_emergence(struct canvas *canvas, const char **missin
             char sizes[64];
             for (size_t s = 0; s < groups->num_series && status == PES_OK; s++) {
                 block[s] = figure_block(canvas, groups->series[s]);
-                status = emergence_block(canvas, e, curves[e], steps, s, p, logarithm, &any[s]);
+                status = emergence_block(canvas, e, curves[e], steps, head_of, s, p, logarithm, &any[s]);
             }
             fprintf(canvas->script, "set title '%s'.\"\\n\".'%s%s%s' font ',10'\n", emerging[e].title,
                     figure_quote(canvas, name), *name ? ", " : "", figure_sizes(canvas, p, sizes));

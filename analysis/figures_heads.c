@@ -259,16 +259,21 @@ static enum pes_status draw_heat(struct canvas *canvas, const char **missing)
     return figure_end(canvas);
 }
 
-/* One point a head: previous-token score, folded rotational fraction; of very many trials some alone. */
-static size_t rotation_block(struct canvas *canvas, const struct pes_column *scores,
-                             const struct pes_column *fractions, size_t series, size_t panel)
+struct rotation {
+    const struct pes_column *scores, *fractions;
+};
+
+/* Previous-token score, folded rotational fraction; of very many trials some alone. */
+static size_t rotation_points(struct canvas *canvas, const void *data, size_t series, size_t panel)
 {
-    size_t count, points = 0;
+    const struct rotation *rotation = data;
+    size_t count, points = 0, heads = rotation->scores->field->count;
     const size_t *member = groups_members(canvas->groups, series, panel, &count);
-    size_t every = figure_every(canvas, count * scores->field->count, FIGURE_MOST_POINTS);
+    size_t every = figure_every(canvas, count * heads, FIGURE_MOST_POINTS);
     for (size_t k = 0; k < count; k += every) {
-        const double *x = pes_column_of(scores, member[k]), *y = pes_column_of(fractions, member[k]);
-        for (size_t i = 0; i < scores->field->count; i++)
+        const double *x = pes_column_of(rotation->scores, member[k]),
+                     *y = pes_column_of(rotation->fractions, member[k]);
+        for (size_t i = 0; i < heads; i++)
             if (isfinite(x[i]) && isfinite(y[i])) {
                 fprintf(canvas->data, "%.6g %.6g\n", x[i], y[i]);
                 points++;
@@ -279,12 +284,11 @@ static size_t rotation_block(struct canvas *canvas, const struct pes_column *sco
 
 static enum pes_status draw_rotation(struct canvas *canvas, const char **missing)
 {
-    const struct groups *groups = canvas->groups;
-    const struct pes_column *scores, *fractions;
+    struct rotation rotation;
     size_t panels = figure_panels(canvas);
-    TRY(pes_study_column(canvas->study, "probes", "previous_token_score", &scores));
-    TRY(pes_study_column(canvas->study, "spectra_folded", "rotational_fraction", &fractions));
-    if (!scores || !fractions) {
+    TRY(pes_study_column(canvas->study, "probes", "previous_token_score", &rotation.scores));
+    TRY(pes_study_column(canvas->study, "spectra_folded", "rotational_fraction", &rotation.fractions));
+    if (!rotation.scores || !rotation.fractions) {
         *missing = "spectra or behaviours weren't measured";
         return PES_OK;
     }
@@ -293,25 +297,11 @@ static enum pes_status draw_rotation(struct canvas *canvas, const char **missing
     fputs("set xlabel 'previous-token score'\nset ylabel 'rotational fraction (folded)'\nset xrange [0:*]\n"
           "set yrange [0:1]\n",
           canvas->script);
-    for (size_t p = 0; p < panels; p++) {
-        size_t first = canvas->num_blocks, heads = 0;
-        bool *any = pes_arena_take(canvas->study->arena, groups->num_series, sizeof *any);
-        for (size_t s = 0; s < groups->num_series && any; s++) {
-            (void)figure_block(canvas, groups->series[s]);
-            size_t points = rotation_block(canvas, scores, fractions, s, p);
-            any[s] = points > 0;
-            heads += points;
-        }
-        figure_heads_title(canvas, p, heads);
-        fputs("plot NaN notitle", canvas->script);
-        for (size_t s = 0; s < groups->num_series && any; s++)
-            if (any[s])
-                fprintf(canvas->script,
-                        ", \\\n  data index %zu using 1:2 with points pt %d ps 0.45 lc rgb '%s' notitle",
-                        first + s, s < 8 ? 7 : 9, figure_color(s));
-        figure_key(canvas, "points pt 7 ps 0.8");
-    }
-    return figure_end(canvas);
+    enum pes_status status = PES_OK;
+    for (size_t p = 0; p < panels && status == PES_OK; p++)
+        status = figure_scatter(canvas, p, rotation_points, &rotation, "NaN");
+    enum pes_status ended = figure_end(canvas);
+    return status != PES_OK ? status : ended;
 }
 
 const struct figure figures_heads[] = {

@@ -97,10 +97,8 @@ enum pes_status tables_associations(const struct tables *tables, struct pes_text
     double *x = pes_arena_take(study->arena, 3 * most, sizeof *x), *y = x + most, *layer = y + most;
     size_t *trial = pes_arena_take(study->arena, most, sizeof *trial);
     if (!x || !trial) return PES_MEMORY;
-    struct pes_resampling resampling = tables->resampling;
     /* Every resample ranks all heads anew; where that takes too long, there are heads enough without. */
-    resampling.resamples = PES_MIN(resampling.resamples, 4000000 / PES_MAX(most, (size_t)1));
-    if (resampling.resamples < 100) resampling.level = 0;
+    const struct pes_resampling resampling = tables_affordable(tables, (double)most, 4e6);
     struct table table;
     TRY(table_open(&table, tables, "associations", columns, PES_COUNT(columns), html));
     enum pes_status status = PES_OK;

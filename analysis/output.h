@@ -104,6 +104,10 @@ enum pes_status tables_pairs(const struct tables *tables, struct pes_text *html)
 /* What a claim compares, in one line; NULL: no memory. */
 const char *tables_claim_text(struct pes_study *study, const struct pes_claim *claim);
 
+/* The report's resampling, with no more resamples than `most` draws allow if each takes `draws`; level 0 (no
+ * interval) if these are too few to tell anything. */
+struct pes_resampling tables_affordable(const struct tables *tables, double draws, double most);
+
 enum pes_status tables_groups(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_comparisons(const struct tables *tables, struct pes_text *html);
 enum pes_status tables_reliability(const struct tables *tables, struct pes_text *html);
@@ -186,6 +190,11 @@ enum pes_status figure_end(struct canvas *canvas);
 void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with);
 /* Ends the `plot` of a panel, with the names of all series in the key if it is the first of the figure. */
 void figure_key(struct canvas *canvas, const char *with);
+/* Puts the points of one series of a panel into the block that was just opened; how many there are. */
+typedef size_t figure_points(struct canvas *canvas, const void *data, size_t series, size_t panel);
+/* A panel with a point a head in the colours of the series, over a `line` as gnuplot plots it. */
+enum pes_status figure_scatter(struct canvas *canvas, size_t panel, figure_points *points, const void *data,
+                               const char *line);
 /* A text inside single quotes of a gnuplot script. */
 const char *figure_quote(struct canvas *canvas, const char *text);
 const char *figure_color(size_t series); /* "#0072b2": colours that colour-blind readers tell apart */
@@ -205,8 +214,7 @@ int figure_width(size_t panels, int each);
 int figure_height(size_t panels, int each);
 /* "n = 8", "n = 7 to 8": finished trials of the series of a panel. */
 const char *figure_sizes(const struct canvas *canvas, size_t panel, char text[64]);
-void figure_title(struct canvas *canvas, size_t panel);                     /* with the sizes */
-void figure_heads_title(struct canvas *canvas, size_t panel, size_t heads); /* where heads are counted */
+void figure_title(struct canvas *canvas, size_t panel); /* with the sizes */
 /* Series shown where each has a picture of its own. */
 #define FIGURE_MOST_SERIES 16
 /* Ticks with the names of the series at 0, 1, ... */

@@ -7,19 +7,9 @@
 
 #include <math.h>
 
-/* Draws that an interval may cost; below so few resamples there is none. */
-enum { MOST_DRAWS = 2000000, FEWEST_RESAMPLES = 100 };
+enum { MOST_DRAWS = 2000000 }; /* that an interval may cost */
 
 static const char metric_name[] = "final.test_accuracy";
-
-static struct pes_resampling affordable(const struct tables *tables, double draws)
-{
-    struct pes_resampling resampling = tables->resampling;
-    double most = MOST_DRAWS / PES_MAX(draws, 1);
-    if ((double)resampling.resamples > most) resampling.resamples = (size_t)most;
-    if (resampling.resamples < FEWEST_RESAMPLES) resampling.level = 0;
-    return resampling;
-}
 
 /* The metric's values by group; false in *there if the file doesn't have it. */
 static enum pes_status collect(const struct tables *tables, struct group_values *values, bool *there)
@@ -74,7 +64,7 @@ enum pes_status tables_reliability(const struct tables *tables, struct pes_text 
     for (size_t s = 0; s < tables->groups->num_series && there && status == PES_OK; s++) {
         take_runs(tables, &values, s, SIZE_MAX, &runs);
         if (!runs.total) continue;
-        const struct pes_resampling resampling = affordable(tables, (double)runs.total);
+        const struct pes_resampling resampling = tables_affordable(tables, (double)runs.total, MOST_DRAWS);
         struct pes_interval iqm;
         double mean = 0;
         for (size_t t = 0, first = 0; t < runs.tasks; first += runs.count[t++])
@@ -101,7 +91,7 @@ static enum pes_status improve(const struct tables *tables, const struct runs *a
     double pairs = 0, sum = 0;
     for (size_t t = 0; t < a->tasks; t++)
         pairs += (double)a->count[t] * (double)b->count[t];
-    const struct pes_resampling resampling = affordable(tables, pairs);
+    const struct pes_resampling resampling = tables_affordable(tables, pairs, MOST_DRAWS);
     if (resampling.level > 0)
         return pes_stat_improvement(a->tasks, a->count, a->x, b->count, b->x, &resampling, improvement);
     for (size_t t = 0, i = 0, j = 0; t < a->tasks; i += a->count[t], j += b->count[t], t++)

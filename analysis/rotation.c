@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "pesweep/analysis.h"
+#include "pesweep/position.h"
 #include "pesweep/study.h"
 
 static const size_t ks[PES_NUM_ROTATION_KS] = PES_ROTATION_KS;
@@ -29,10 +30,8 @@ static enum pes_status model_median(const struct pes_rotation_model *model, size
 
 bool pes_scheme_rotates(const char *scheme)
 {
-    static const char *const schemes[] = {"rope", "mla", "xpos"};
-    for (size_t i = 0; i < PES_COUNT(schemes); i++)
-        if (!strcmp(scheme, schemes[i])) return true;
-    return false;
+    const struct pes_position *position = pes_position_find(scheme);
+    return position ? position->rotation_pairs != NULL : !strcmp(scheme, "mla");
 }
 
 enum pes_status pes_rotation_judge(size_t num_models, const struct pes_rotation_model *models,

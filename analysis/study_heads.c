@@ -1,8 +1,7 @@
 /* study_heads.c - a file of heads as the analysis sees it: models are trials, training steps of one model its
  * checkpoints.
  *
- * Rows of one name with different steps and the same shape are one model.  Its final variables are those of
- * the last step. */
+ * A model's final variables are those of its last step. */
 #include <math.h>
 #include <string.h>
 
@@ -21,12 +20,6 @@ struct build {
     size_t num_trials, most_steps;
 };
 
-static bool same_model(const struct pes_heads_model *a, const struct pes_heads_model *b)
-{
-    return !isnan(a->step) && !isnan(b->step) && !strcmp(a->name, b->name) && !strcmp(a->scheme, b->scheme) &&
-           a->layers == b->layers && a->heads == b->heads && a->width == b->width;
-}
-
 static enum pes_status sort_rows(struct build *b)
 {
     size_t n = b->heads->num_models, used = 0;
@@ -40,7 +33,7 @@ static enum pes_status sort_rows(struct build *b)
         size_t start = used;
         for (size_t o = m; o < n; o++) {
             const struct pes_heads_model *models = b->heads->models;
-            if (taken[o] || (o != m && !same_model(&models[m], &models[o]))) continue;
+            if (taken[o] || (o != m && !pes_heads_same_model(&models[m], &models[o]))) continue;
             taken[o] = true;
             size_t place = used++;
             for (; place > start && models[b->rows[place - 1]].step > models[o].step; place--)

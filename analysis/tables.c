@@ -240,3 +240,13 @@ enum pes_status tables_claim_values(const struct tables *tables)
     enum pes_status closed = table_close(&table);
     return status != PES_OK ? status : closed;
 }
+
+struct pes_resampling tables_affordable(const struct tables *tables, double draws, double most)
+{
+    enum { FEWEST_RESAMPLES = 100 };
+    struct pes_resampling resampling = tables->resampling;
+    double resamples = most / PES_MAX(draws, 1);
+    if ((double)resampling.resamples > resamples) resampling.resamples = (size_t)resamples;
+    if (resampling.resamples < FEWEST_RESAMPLES) resampling.level = 0;
+    return resampling;
+}

@@ -27,6 +27,9 @@ struct pes_heads {
     const char *made_by;       /* read: the program that wrote it */
 };
 
+/* Whether both are training steps of one model: of one name, scheme and shape. */
+bool pes_heads_same_model(const struct pes_heads_model *a, const struct pes_heads_model *b);
+
 /* PES_IO or PES_MEMORY with a message; an older file of this name is replaced at the end. */
 enum pes_status pes_heads_write(const char *path, const struct pes_heads *heads);
 

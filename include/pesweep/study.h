@@ -123,6 +123,7 @@ struct pes_rotation_claim {
  */
 enum pes_status pes_rotation_judge(size_t num_models, const struct pes_rotation_model *models,
                                    struct pes_arena *arena, struct pes_rotation_claim *claim);
+/* Whether queries and keys are rotated under a scheme's name: one of pes_positions, or "mla". */
 bool pes_scheme_rotates(const char *scheme);
 
 /* Axes that repeat a trial (train.seed, task.data_seed) rather than change it. */

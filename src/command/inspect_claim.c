@@ -9,7 +9,7 @@
 static bool is_last_step(const struct pes_heads_model *models, size_t num_models, size_t m)
 {
     for (size_t o = 0; o < num_models; o++)
-        if (!strcmp(models[o].name, models[m].name) && models[o].step > models[m].step) return false;
+        if (pes_heads_same_model(&models[o], &models[m]) && models[o].step > models[m].step) return false;
     return true;
 }
 
@@ -24,9 +24,10 @@ enum pes_status pes_inspect_claim(const struct pes_heads_model *models, const st
         const struct pes_heads_model *model = &models[m];
         const struct pes_row row = {layout, rows + m * layout->row_bytes};
         size_t n = (size_t)(model->layers * model->heads), H = (size_t)model->heads;
-        double *measure = pes_arena_take(arena, 2 * n, sizeof *measure), *score = measure + n;
-        if (!measure) return PES_MEMORY;
         if (!is_last_step(models, num_models, m)) continue;
+        double *measure = pes_arena_take(arena, 2 * n, sizeof *measure);
+        if (!measure) return PES_MEMORY;
+        double *score = measure + n;
         for (size_t i = 0; i < n; i++) {
             measure[i] = pes_row_get(&row, "spectra_folded", "rotational_fraction", (size_t[]){i / H, i % H});
             score[i] = pes_row_get(&row, "behaviours", "previous_token_score", (size_t[]){i / H, i % H});

@@ -61,6 +61,12 @@ static const struct dataset own[] = {
 };
 /* clang-format on */
 
+bool pes_heads_same_model(const struct pes_heads_model *a, const struct pes_heads_model *b)
+{
+    return !isnan(a->step) && !isnan(b->step) && !strcmp(a->name, b->name) && !strcmp(a->scheme, b->scheme) &&
+           a->layers == b->layers && a->heads == b->heads && a->width == b->width;
+}
+
 static void add_field(struct file_table *table, size_t which)
 {
     const struct pes_variable *variable = &table->layout->fields[which].variable;

@@ -15,7 +15,8 @@ name=$(basename "$file" .c)
 cp "${marker%.marker}.c" "project/$file"
 cd project || exit 1
 want 1 cmake --preset release
-said "src/position/$name.c has no row X($name)" # CMake breaks the line behind it
+tr -s '\n ' ' ' < out > line && mv line out # CMake breaks lines
+said "src/position/$name.c has no row X($name) in include/pesweep/position.h"
 rm -rf build
 
 # The row behind the last one of the table.

@@ -7,4 +7,4 @@ start=$SECONDS
 expect 70 on 3 "${MESSAGES:?the program test_mpi_messages}" check
 said "fault of the program at "
 said "messages.c:"
-[ $((SECONDS - start)) -le 60 ] || fail "the other ranks waited $((SECONDS - start)) s"
+[ $((SECONDS - start)) -le 10 ] || fail "the other ranks waited $((SECONDS - start)) s"

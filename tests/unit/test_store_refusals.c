@@ -185,6 +185,21 @@ static void a_damaged_head_leads_to_a_message_or_to_right_rows(void **state)
     free(bytes);
 }
 
+/* Bits of one byte of a dataset, so many bytes from its start. */
+static void flip(const char *path, const char *name, size_t at, unsigned char bits)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    haddr_t place = H5Dget_offset(dataset);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    size_t size;
+    unsigned char *bytes = read_bytes(path, &size);
+    bytes[place + at] ^= bits;
+    write_bytes(path, bytes, size);
+    free(bytes);
+}
+
 static void a_flipped_bit_in_a_row_shows_in_its_checksum_and_the_trial_is_not_carried_over(void **state)
 {
     (void)state;
@@ -192,16 +207,7 @@ static void a_flipped_bit_in_a_row_shows_in_its_checksum_and_the_trial_is_not_ca
     struct fixture f = setup(SIX_TRIALS), more = setup(NINE_TRIALS);
     make_file(path, &f, 0, 6);
     struct pes_reader *reader;
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    hid_t dataset = H5Dopen2(file, "spectra/eigenvalues", H5P_DEFAULT);
-    haddr_t place = H5Dget_offset(dataset);
-    H5Dclose(dataset);
-    H5Fclose(file);
-    size_t size;
-    unsigned char *bytes = read_bytes(path, &size);
-    bytes[place + 2 * 1024 + 77] ^= 1; /* trial 2: learned, seed 0 */
-    write_bytes(path, bytes, size);
-    free(bytes);
+    flip(path, "spectra/eigenvalues", 2 * 1024 + 77, 1); /* trial 2: learned, seed 0 */
     assert_ok(pes_reader_open(path, &reader));
     for (size_t t = 0; t < 6; t++) {
         uint64_t stored, computed;
@@ -224,16 +230,7 @@ static void a_status_that_means_nothing_is_refused_with_its_place(void **state)
     (void)state;
     const char *path = in_folder("status.h5");
     make_good_file(path);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    hid_t dataset = H5Dopen2(file, "trials/status", H5P_DEFAULT);
-    haddr_t place = H5Dget_offset(dataset);
-    H5Dclose(dataset);
-    H5Fclose(file);
-    size_t size;
-    unsigned char *bytes = read_bytes(path, &size);
-    bytes[place + 3] = 5;
-    write_bytes(path, bytes, size);
-    free(bytes);
+    flip(path, "trials/status", 3, 5); /* 0: not begun */
     assert_refused(path, "trials/status of trial 3 is 5");
 }
 
