@@ -118,8 +118,8 @@ for launcher in srun mpirun; do
         wait_for 10 state_is "$job" FAILED || explain "10 s after a rank's death" "$job"
         echo "the job was down after $((($(date +%s%N) - before) / 1000000)) ms"
         wait_for 20 no_jobs
-        # mpirun ends the others after a second or two, in which they can't have heard from rank 0 any more.
-        [ $launcher-$victim = mpirun-0 ] || saved $RESULTS killed-now
+        # mpirun ends the others after a second or two: on a busy machine some have saved by then, some have not.
+        [ $launcher = mpirun ] || saved $RESULTS killed-now
     done
     submit sweep.sbatch
     ends "$launcher after two ranks' deaths" "$job" COMPLETED && same whole.h5 $RESULTS
