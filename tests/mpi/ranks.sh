@@ -13,10 +13,13 @@ expect 0 on 3 "$PESWEEP" run four.yaml -o shared.h5 --writer shared && same bare
 expect 0 on 2 "$PESWEEP" run four.yaml -o both.h5 --writer rank0 --dedicated-scheduler && same bare.h5 both.h5
 expect 0 on 0 "$PESWEEP" run four.yaml -o alone.h5 --dedicated-scheduler && same bare.h5 alone.h5 && said "means nothing"
 expect 0 on 0 "$PESWEEP" run four.yaml -o threads.h5 --threads-per-rank 2 && same bare.h5 threads.h5
+# What a user's profile sets for OpenBLAS changes neither bits nor threads.
+expect 0 env OPENBLAS_NUM_THREADS=4 "$PESWEEP" run four.yaml -o blas.h5 && same bare.h5 blas.h5
 
 grep -q '"event":"trial_ended".*"rank":0' dedicated.h5.log && fail "the dedicated scheduler trained"
 expect 0 "$PESWEEP" status rank0.h5 --json && said '"writer": "rank0"'
 expect 0 "$PESWEEP" status threads.h5 --json && said '"threads_per_rank": 2'
+expect 0 "$PESWEEP" status blas.h5 --json && said '"threads_per_rank": 1'
 
 # Nothing is left to do: at once, and without a trial.
 expect 0 on 2 "$PESWEEP" run four.yaml -o bare.h5 && said "nothing left to train"
