@@ -132,8 +132,9 @@ enum pes_status pes_spectrum_copying(const struct pes_head *head, bool folded, c
     pes_dgemm(false, false, n, C, C, 1, v, C, token, C, 0, seen, C);
     pes_dgemm(false, true, n, n, C, 1, seen, C, a, C, 0, core, n);
     if (pes_eigenvalues(n, core, values, arena)) {
-        /* Eigenvalues that are 0 to rounding have no sign. */
-        double least = (double)n * DBL_EPSILON * pes_norm(n * n, core);
+        /* Eigenvalues that are 0 to rounding have no sign: sums over C of products of this size. */
+        double least =
+            (double)C * DBL_EPSILON * pes_norm(n * C, v) * pes_norm(C * C, token) * pes_norm(n * C, a);
         size_t positive = 0;
         for (size_t i = 0; i < n; i++)
             positive += values[2 * i] > least;
