@@ -96,22 +96,6 @@ static size_t attention_scratch(int T, int width, int value_width)
         break;                                                                                               \
     }
 
-/* Columns [c, c + LANES) of a row of `width`, zeros behind its end. */
-INLINE vec row_part(const real *row, size_t c, size_t width)
-{
-    if (c + LANES <= width) return v_load(row + c);
-    return c < width ? v_load_masked(row + c, m_first(width - c)) : (vec){0};
-}
-
-INLINE void put_part(real *row, size_t c, size_t width, vec x)
-{
-    if (c + LANES <= width) {
-        v_store(row + c, x);
-    } else {
-        v_store_masked(row + c, m_first(width - c), x);
-    }
-}
-
 /* Rotates the pairs of one row in place; sign -1 applies the transposed map. */
 INLINE void rotate_row(real *row, const struct pes_attention *a, const real *table, int position, real sign)
 {

@@ -1,10 +1,11 @@
 /* kernel_gemm.h - the two matrix products of training, on register tiles.
  *
  * A tile of TILE_ROWS x (TILE_VECTORS * LANES) outputs stays in registers while k runs.  A is read by
- * broadcasts, B by whole vectors, both where they lie, with a prefetch a few steps of k ahead: at these sizes
- * (B within the second cache) packing gains nothing.  Rows of A beyond the end are read again from the last
- * one, columns of B beyond the end are masked.  Every output is summed over k in index order, whatever the
- * tile it is in. */
+ * broadcasts, B by whole vectors, with a prefetch a few steps of k ahead.  From PACK_ROWS rows of the output
+ * on the operands are first copied side by side, panel by panel: rows whose distance is a power of two share
+ * a few sets of a small cache and drive each other out.  Below that, and where the second cache is large,
+ * they are read where they lie.  Rows of A beyond the end are read again from the last one, columns of B
+ * beyond the end are masked.  Every output is summed over k in index order, whatever the tile it is in. */
 #ifndef PESWEEP_MATH_KERNEL_GEMM_H
 #define PESWEEP_MATH_KERNEL_GEMM_H
 
@@ -18,7 +19,9 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * LANES,
     ROW_BLOCK = 4 * TILE_ROWS, /* a multiple of ROW_GROUP: dropout masks are drawn per block and panel */
     K_AHEAD = 8,
-    TOKEN_BLOCK = 256 /* rows that a weight gradient takes at once */
+    TOKEN_BLOCK = 256,     /* rows that a weight gradient takes at once */
+    PACK_SIZE = 256 * 256, /* elements of b that are packed at once */
+    PACK_A_SIZE = TOKEN_BLOCK * ROW_BLOCK + LANES
 };
 
 struct tile {
@@ -37,19 +40,22 @@ struct place {
     size_t rows;           /* edge: rows that exist */
     lane_mask last;        /* edge: columns that exist in the last vector */
     const lane_mask *keep; /* [rows][TILE_VECTORS] dropout masks */
-    size_t first, count;   /* the k to be summed */
+    /* a(r, p) = a[r * a_row + p * a_step], b(p, c) = b[p * ldb + c], p < count. */
+    const real *a, *b;
+    size_t a_row, a_step, ldb, count;
 };
 
-/* tile[r][.] = sum_p a[r * a_row + p * a_step] b[p * ldb + .].  R, V, edge and ahead are constants after
- * inlining. ahead: one line of the panel to the right is fetched per step of k, by turns. */
+/* tile[r][.] = sum_p a(r, p) b(p, .).  R, V, edge and ahead are constants after inlining, a_row of weight
+ * gradients too.  ahead: one line of the panel to the right is fetched per step of k, by turns. */
 INLINE void tile_product(struct tile *tile, const int R, const int V, const bool edge, const bool ahead,
-                         const real *a, size_t a_row, size_t a_step, const real *b, size_t ldb,
-                         const struct place *at)
+                         size_t a_row, const struct place *at)
 {
-    const real *row[TILE_ROWS], *next = b + TILE_COLUMNS + at->i / TILE_ROWS % TILE_VECTORS * LANES;
+    const size_t a_step = at->a_step, ldb = at->ldb;
+    const real *row[TILE_ROWS], *b = at->b,
+                                *next = b + TILE_COLUMNS + at->i / TILE_ROWS % TILE_VECTORS * LANES;
     UNROLL
     for (int r = 0; r < R; r++) {
-        row[r] = a + (edge ? PES_MIN((size_t)r, at->rows - 1) : (size_t)r) * a_row;
+        row[r] = at->a + (edge ? PES_MIN((size_t)r, at->rows - 1) : (size_t)r) * a_row;
         UNROLL
         for (int v = 0; v < V; v++)
             tile->v[r][v] = (vec){0};
@@ -162,8 +168,7 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
         if (e && e->slope_of) TILE_EACH(__builtin_prefetch(e->slope_of + corner + at, 0, 2))
         if (e && e->before) TILE_EACH(__builtin_prefetch(e->before + corner + at, 0, 2))
     }
-    tile_product(&tile, R, V, edge, false, g->a + place->i * g->lda, g->lda, 1, g->b + place->j, g->ldb,
-                 place);
+    tile_product(&tile, R, V, edge, false, place->a_row, place);
     if (!e) {
         TILE_EACH(TILE_STORE(out + at, tile.v[r][v]))
         return;
@@ -226,8 +231,7 @@ INLINE void tn_tile(const struct product *g, const int R, const int V, const boo
     real *out = g->out + place->i * g->ldo + place->j;
     struct tile tile;
     TILE_EACH(__builtin_prefetch(out + at, 0, 2))
-    tile_product(&tile, R, V, edge, ahead, g->a + place->first * g->lda + place->i, 1, g->lda,
-                 g->b + place->first * g->ldb + place->j, g->ldb, place);
+    tile_product(&tile, R, V, edge, ahead, 1, place);
     TILE_EACH(TILE_STORE(out + at, TILE_LOAD(out + at) + tile.v[r][v]))
 }
 
@@ -293,28 +297,78 @@ INLINE void fetch_rows(const real *from, size_t ld, size_t first, size_t end, si
     }
 }
 
-/* Rows [i, i + ROW_BLOCK) of out, as far as they exist, summed over k in [first, first + count).  The
- * operands of weight gradients were stored long ago: while the first block is computed each panel fetches the
- * b of the next one, and each block fetches the columns of a of the next. */
-INLINE void row_block(const struct product *g, const bool tn, size_t i, size_t first, size_t count)
+/* Columns [j, end) of the output, summed over k in [first, first + count). */
+struct strip {
+    size_t j, end, first, count;
+    const real *b; /* of its first column: packed panel after panel, or NULL */
+};
+
+/* b of the strip, panel by panel [count][TILE_COLUMNS], zeros behind the end. */
+INLINE void pack_b(real *to, const struct product *g, const struct strip *strip)
 {
-    const size_t rows = PES_MIN(g->m - i, ROW_BLOCK), left = g->m - i - rows;
+    const size_t columns = strip->end - strip->j;
+    for (size_t p = 0; p < strip->count; p++) {
+        const real *row = g->b + (strip->first + p) * g->ldb + strip->j;
+        for (size_t c = 0; c < columns; c += TILE_COLUMNS) {
+            real *at = to + (c / TILE_COLUMNS * strip->count + p) * TILE_COLUMNS;
+            UNROLL
+            for (size_t v = 0; v < TILE_COLUMNS; v += LANES)
+                v_store(at + v, row_part(row, c + v, columns));
+        }
+    }
+}
+
+/* Columns [i, i + ROW_BLOCK) of a weight gradient's a, as far as they exist: [count][ROW_BLOCK]. */
+INLINE void pack_a(real *to, const struct product *g, const struct strip *strip, size_t i)
+{
+    const size_t columns = PES_MIN(g->m - i, ROW_BLOCK);
+    for (size_t p = 0; p < strip->count; p++) {
+        const real *row = g->a + (strip->first + p) * g->lda + i;
+        UNROLL
+        for (size_t c = 0; c < ROW_BLOCK; c += LANES)
+            v_store(to + p * ROW_BLOCK + c, row_part(row, c, columns));
+    }
+}
+
+/* Rows [i, i + ROW_BLOCK) of a strip, as far as they exist.  The operands of weight gradients were stored
+ * long ago: where they aren't packed, each panel fetches the b of the next one while the first block is
+ * computed, and each block fetches the columns of a of the next. */
+INLINE void row_block(const struct product *g, const bool tn, const struct strip *strip, size_t i,
+                      const real *packed_a)
+{
+    const size_t rows = PES_MIN(g->m - i, ROW_BLOCK), left = g->m - i - rows, count = strip->count;
     const size_t tiles = (g->n + TILE_COLUMNS - 1) / TILE_COLUMNS * (ROW_BLOCK / TILE_ROWS);
-    const size_t portion = tn && left ? (count + tiles - 1) / tiles : 0, next_rows = PES_MIN(left, ROW_BLOCK);
+    const size_t portion = tn && left && !strip->b ? (count + tiles - 1) / tiles : 0;
     size_t fetched = 0;
-    for (size_t j = 0; j < g->n; j += TILE_COLUMNS) {
+    struct place place = {
+        .a_row = g->lda, .a_step = 1, .ldb = strip->b ? TILE_COLUMNS : g->ldb, .count = count};
+    if (tn) {
+        place.a_row = 1;
+        place.a_step = packed_a ? ROW_BLOCK : g->lda;
+    }
+    for (size_t j = strip->j; j < strip->end; j += TILE_COLUMNS) {
         lane_mask keep[ROW_BLOCK * TILE_VECTORS];
         if (!tn && g->dropper.threshold) keep_fill(keep, &g->dropper, i, rows, j, TILE_VECTORS);
         const bool whole = g->n - j >= TILE_COLUMNS;
+        place.j = j;
+        place.b = strip->b ? strip->b + (j - strip->j) * count : g->b + strip->first * g->ldb + j;
         for (size_t r = 0, step; r < rows; r += step) {
             step = tile_rows(rows - r);
-            struct place place = {i + r, j, step, m_first(0), keep + r * TILE_VECTORS, first, count};
+            place.i = i + r;
+            place.rows = step;
+            place.keep = keep + r * TILE_VECTORS;
+            if (packed_a) {
+                place.a = packed_a + r;
+            } else {
+                place.a = g->a + (tn ? strip->first * g->lda + i + r : (i + r) * g->lda);
+            }
             if (portion) {
                 size_t end = PES_MIN(fetched + portion, count);
-                fetch_rows(g->a + first * g->lda + i + ROW_BLOCK, g->lda, fetched, end, next_rows);
+                fetch_rows(g->a + strip->first * g->lda + i + ROW_BLOCK, g->lda, fetched, end,
+                           PES_MIN(left, ROW_BLOCK));
                 fetched = end;
             }
-            if (whole && step == TILE_ROWS && tn && i == 0) {
+            if (whole && step == TILE_ROWS && tn && i == 0 && !strip->b) {
                 tn_first(g, &place);
             } else if (whole && step == TILE_ROWS) {
                 if (tn) {
@@ -335,14 +389,57 @@ INLINE void row_block(const struct product *g, const bool tn, size_t i, size_t f
     }
 }
 
-NOINLINE void nn_block(const struct product *g, size_t i)
+NOINLINE void nn_block(const struct product *g, const struct strip *strip, size_t i)
 {
-    row_block(g, false, i, 0, g->k);
+    row_block(g, false, strip, i, NULL);
 }
 
-NOINLINE void tn_block(const struct product *g, size_t i, size_t first)
+NOINLINE void tn_block(const struct product *g, const struct strip *strip, size_t i, const real *packed_a)
 {
-    row_block(g, true, i, first, PES_MIN(g->k - first, TOKEN_BLOCK));
+    row_block(g, true, strip, i, packed_a);
+}
+
+/* Rows [from, end) of the output, from a multiple of ROW_BLOCK. */
+static void multiply(const struct product *g, bool tn, size_t from, size_t end)
+{
+    static _Thread_local real b[PACK_SIZE] __attribute__((aligned(64)));
+    static _Thread_local real a[PACK_A_SIZE] __attribute__((aligned(64)));
+    const size_t depth = tn ? PES_MIN(g->k, TOKEN_BLOCK) : g->k;
+    const bool packs = end - from >= PACK_ROWS && depth && depth <= PACK_SIZE / TILE_COLUMNS;
+    const size_t width = packs ? PACK_SIZE / TILE_COLUMNS / depth * TILE_COLUMNS : g->n;
+    for (size_t first = 0; first == 0 || first < g->k; first += PES_MAX(depth, 1)) {
+        for (size_t j = 0; j < g->n; j += width) {
+            struct strip strip = {j, PES_MIN(j + width, g->n), first, PES_MIN(g->k - first, depth), NULL};
+            if (packs) {
+                pack_b(b, g, &strip);
+                strip.b = b;
+            }
+            for (size_t i = from; i < end; i += ROW_BLOCK) {
+                if (packs && tn) pack_a(a, g, &strip, i);
+                if (tn) {
+                    tn_block(g, &strip, i, packs ? a : NULL);
+                } else {
+                    nn_block(g, &strip, i);
+                }
+            }
+        }
+    }
+}
+
+static void multiply_together(const struct product *g, bool tn)
+{
+    const int threads = team();
+    if (threads == 1) {
+        multiply(g, tn, 0, g->m);
+        return;
+    }
+    const size_t blocks = (g->m + ROW_BLOCK - 1) / ROW_BLOCK;
+#pragma omp parallel num_threads(threads)
+    {
+        const size_t thread = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+        multiply(g, tn, blocks * thread / of * ROW_BLOCK,
+                 PES_MIN(blocks * (thread + 1) / of * ROW_BLOCK, g->m));
+    }
 }
 
 static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
@@ -359,15 +456,7 @@ static void gemm_nn(real *out, size_t ldo, const real *a, size_t lda, const real
                         .k = k,
                         .epilogue = epilogue};
     if (epilogue && epilogue->dropout.rate > 0) g.dropper = dropper_of(&epilogue->dropout);
-    const int threads = team();
-    if (threads == 1) {
-        for (size_t i = 0; i < m; i += ROW_BLOCK)
-            nn_block(&g, i);
-        return;
-    }
-#pragma omp parallel for num_threads(threads)
-    for (size_t i = 0; i < m; i += ROW_BLOCK)
-        nn_block(&g, i);
+    multiply_together(&g, false);
 }
 
 static void gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const real *b, size_t ldb, size_t m,
@@ -375,19 +464,7 @@ static void gemm_tn_add(real *out, size_t ldo, const real *a, size_t lda, const 
 {
     const struct product g = {
         .out = out, .a = a, .b = b, .ldo = ldo, .lda = lda, .ldb = ldb, .m = m, .n = n, .k = k};
-    const int threads = team();
-    if (threads == 1) {
-        for (size_t first = 0; first < k; first += TOKEN_BLOCK) {
-            for (size_t i = 0; i < m; i += ROW_BLOCK)
-                tn_block(&g, i, first);
-        }
-        return;
-    }
-#pragma omp parallel for num_threads(threads)
-    for (size_t i = 0; i < m; i += ROW_BLOCK) {
-        for (size_t first = 0; first < k; first += TOKEN_BLOCK)
-            tn_block(&g, i, first);
-    }
+    if (k) multiply_together(&g, true);
 }
 
 #endif

@@ -213,6 +213,22 @@ INLINE void v_store_masked(real *p, lane_mask mask, vec x)
 #endif
 #endif
 
+/* Columns [c, c + LANES) of a row of `width`, zeros behind its end. */
+INLINE vec row_part(const real *row, size_t c, size_t width)
+{
+    if (c + LANES <= width) return v_load(row + c);
+    return c < width ? v_load_masked(row + c, m_first(width - c)) : (vec){0};
+}
+
+INLINE void put_part(real *row, size_t c, size_t width, vec x)
+{
+    if (c + LANES <= width) {
+        v_store(row + c, x);
+    } else {
+        v_store_masked(row + c, m_first(width - c), x);
+    }
+}
+
 /* --- permutations ------------------------------------------------------------------------------------------
  */
 #if KERNEL_VECTOR_BYTES == 64 && !defined(PES_DOUBLE)

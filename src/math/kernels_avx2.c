@@ -5,6 +5,7 @@
 #define KERNEL_VECTOR_BYTES 32
 #define TILE_VECTORS        2
 #define KEY_TILE            4
+#define PACK_ROWS           48 /* rows from which copying b pays */
 #include "kernels_text.h"
 #else
 typedef int kernels_avx2_are_for_x86;

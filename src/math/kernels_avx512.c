@@ -5,6 +5,7 @@
 #define KERNEL_VECTOR_BYTES 64
 #define TILE_VECTORS        4
 #define KEY_TILE            8
+#define PACK_ROWS           SIZE_MAX
 #include "kernels_text.h"
 #else
 typedef int kernels_avx512_are_for_x86;

@@ -3,4 +3,5 @@
 #define KERNEL_VECTOR_BYTES 16
 #define TILE_VECTORS        2
 #define KEY_TILE            4
+#define PACK_ROWS           SIZE_MAX
 #include "kernels_text.h"
