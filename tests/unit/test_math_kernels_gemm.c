@@ -1,9 +1,25 @@
 /* test_math_kernels_gemm.c - the matrix products and their epilogues against the slow reference. */
 #include "kernel_cases.h"
 
-static const size_t SHAPES[][3] = {{1, 1, 1},     {1, 10, 64},    {5, 7, 3},    {6, 64, 17},   {7, 65, 9},
-                                   {8, 32, 0},    {24, 64, 64},   {25, 16, 33}, {26, 48, 100}, {31, 130, 64},
-                                   {64, 300, 20}, {128, 63, 129}, {53, 24, 31}, {2, 257, 8},   {100, 96, 40}};
+static const size_t SHAPES[][3] = {{1, 1, 1},
+                                   {1, 10, 64},
+                                   {5, 7, 3},
+                                   {6, 64, 17},
+                                   {7, 65, 9},
+                                   {8, 32, 0},
+                                   {24, 64, 64},
+                                   {25, 16, 33},
+                                   {26, 48, 100},
+                                   {31, 130, 64},
+                                   {64, 300, 20},
+                                   {128, 63, 129},
+                                   {53, 24, 31},
+                                   {2, 257, 8},
+                                   {100, 96, 40},
+                                   /* several packed strips and blocks of tokens; too deep to be packed */
+                                   {50, 300, 600},
+                                   {70, 100, 1000},
+                                   {48, 17, 4100}};
 
 enum { PAD = 3 }; /* rows are longer than the matrix, and what lies between must stay as it is */
 
@@ -15,7 +31,7 @@ struct gemm_case {
 static struct gemm_case gemm_case(struct pes_arena *arena, size_t number)
 {
     struct gemm_case c = {.m = SHAPES[number][0], .n = SHAPES[number][1], .k = SHAPES[number][2]};
-    c.a = random_values(arena, (c.m + c.k) * (c.m + c.k + PAD), number, 1);
+    c.a = random_values(arena, (c.m + PAD) * (c.k + PAD), number, 1);
     c.b = random_values(arena, (c.k + 1) * (c.n + PAD), number + 100, 1);
     c.start = random_values(arena, c.m * (c.n + PAD), number + 200, 1);
     c.residual = random_values(arena, c.m * (c.n + PAD), number + 300, 1);
