@@ -40,19 +40,19 @@ struct place {
     size_t rows;           /* edge: rows that exist */
     lane_mask last;        /* edge: columns that exist in the last vector */
     const lane_mask *keep; /* [rows][TILE_VECTORS] dropout masks */
-    /* a(r, p) = a[r * a_row + p * a_step], b(p, c) = b[p * ldb + c], p < count. */
+    /* a(r, p) = a[r * lda + p], in weight gradients a[p * lda + r]; b(p, c) = b[p * ldb + c]; p < count. */
     const real *a, *b;
-    size_t a_row, a_step, ldb, count;
+    size_t lda, ldb, count;
 };
 
-/* tile[r][.] = sum_p a(r, p) b(p, .).  R, V, edge and ahead are constants after inlining, a_row of weight
- * gradients too.  ahead: one line of the panel to the right is fetched per step of k, by turns. */
+/* tile[r][.] = sum_p a(r, p) b(p, .).  R, V, edge and ahead are constants after inlining, and so is one of
+ * a_row and a_step.  ahead: one line of the panel to the right is fetched per step of k, by turns. */
 INLINE void tile_product(struct tile *tile, const int R, const int V, const bool edge, const bool ahead,
-                         size_t a_row, const struct place *at)
+                         size_t a_row, size_t a_step, const struct place *at)
 {
-    const size_t a_step = at->a_step, ldb = at->ldb;
-    const real *row[TILE_ROWS], *b = at->b,
-                                *next = b + TILE_COLUMNS + at->i / TILE_ROWS % TILE_VECTORS * LANES;
+    const size_t ldb = at->ldb, count = at->count;
+    const real *row[TILE_ROWS], *b = at->b;
+    const real *next = b + TILE_COLUMNS + at->i / TILE_ROWS % TILE_VECTORS * LANES;
     UNROLL
     for (int r = 0; r < R; r++) {
         row[r] = at->a + (edge ? PES_MIN((size_t)r, at->rows - 1) : (size_t)r) * a_row;
@@ -60,7 +60,7 @@ INLINE void tile_product(struct tile *tile, const int R, const int V, const bool
         for (int v = 0; v < V; v++)
             tile->v[r][v] = (vec){0};
     }
-    for (size_t p = 0; p < at->count; p++, b += ldb) {
+    for (size_t p = 0; p < count; p++, b += ldb) {
         vec column[TILE_VECTORS];
         __builtin_prefetch(row[0] + (p + K_AHEAD) * a_step);
         if (ahead) __builtin_prefetch(next + p * ldb, 0, 2);
@@ -168,7 +168,7 @@ INLINE void nn_tile(const struct product *g, const int R, const int V, const boo
         if (e && e->slope_of) TILE_EACH(__builtin_prefetch(e->slope_of + corner + at, 0, 2))
         if (e && e->before) TILE_EACH(__builtin_prefetch(e->before + corner + at, 0, 2))
     }
-    tile_product(&tile, R, V, edge, false, place->a_row, place);
+    tile_product(&tile, R, V, edge, false, place->lda, 1, place);
     if (!e) {
         TILE_EACH(TILE_STORE(out + at, tile.v[r][v]))
         return;
@@ -231,7 +231,7 @@ INLINE void tn_tile(const struct product *g, const int R, const int V, const boo
     real *out = g->out + place->i * g->ldo + place->j;
     struct tile tile;
     TILE_EACH(__builtin_prefetch(out + at, 0, 2))
-    tile_product(&tile, R, V, edge, ahead, 1, place);
+    tile_product(&tile, R, V, edge, ahead, 1, place->lda, place);
     TILE_EACH(TILE_STORE(out + at, TILE_LOAD(out + at) + tile.v[r][v]))
 }
 
@@ -341,11 +341,7 @@ INLINE void row_block(const struct product *g, const bool tn, const struct strip
     const size_t portion = tn && left && !strip->b ? (count + tiles - 1) / tiles : 0;
     size_t fetched = 0;
     struct place place = {
-        .a_row = g->lda, .a_step = 1, .ldb = strip->b ? TILE_COLUMNS : g->ldb, .count = count};
-    if (tn) {
-        place.a_row = 1;
-        place.a_step = packed_a ? ROW_BLOCK : g->lda;
-    }
+        .lda = packed_a ? ROW_BLOCK : g->lda, .ldb = strip->b ? TILE_COLUMNS : g->ldb, .count = count};
     for (size_t j = strip->j; j < strip->end; j += TILE_COLUMNS) {
         lane_mask keep[ROW_BLOCK * TILE_VECTORS];
         if (!tn && g->dropper.threshold) keep_fill(keep, &g->dropper, i, rows, j, TILE_VECTORS);
