@@ -47,7 +47,7 @@ static enum pes_status draw_metric(struct canvas *canvas, const struct pes_metri
         const char *panel = groups->panels[c / groups->num_series];
         size_t n = 0;
         for (size_t i = values.start[c]; i < values.start[c + 1]; i++)
-            n += isfinite(values.value[i]);
+            n += isfinite(values.value[i]) ? 1 : 0;
         fprintf(canvas->script, "%s'%s", c ? ", " : "",
                 figure_quote(canvas, groups->series[c % groups->num_series]));
         fprintf(canvas->script, "%s%s, n = %zu' %zu", *panel ? " " : "", figure_quote(canvas, panel), n, c);

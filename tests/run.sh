@@ -69,6 +69,7 @@ build() {
 step "format" tests/check_format.sh
 step "module order" tests/check_modules.sh
 build release
+step "warnings of clang" tests/check_clang.sh
 suite release "unit|golden|mpi|system"
 build double
 suite double "unit|golden"
