@@ -128,10 +128,11 @@ static enum pes_status merge_locked(const char *out, const struct pes_sweep *swe
 {
     struct stat facts;
     if (!lstat(out, &facts)) return pes_fail(PES_INPUT, "%s exists already; give another -o", out);
-    for (size_t r = 0; r < num_readers; r++) {
+    const struct pes_layout *left;
+    TRY(leave_out(layout, sweep, readers, num_readers, arena, merge, &left)); /* names settings that differ */
+    for (size_t r = 0; r < num_readers; r++)
         TRY(store_check_layout(readers[r], layout, false));
-    }
-    TRY(leave_out(layout, sweep, readers, num_readers, arena, merge, &layout));
+    layout = left;
     struct merging merging = {.layout = layout, .readers = readers, .merge = merge};
     struct pick *picks;
     TRY(pick_all(&merging, sweep, num_readers, arena, &picks));

@@ -14,6 +14,10 @@ said "nothing left to train"
 expect 0 "$PESWEEP" merge 1.h5 2.h5 3.h5 4.h5 --sweep small.yaml -o united.h5
 said "6 trials, 6 of them finished"
 same whole.h5 united.h5
+# What is measured otherwise is named by its key, not by the variables that follow from it.
+sed 's/^measure:.*/measure: {attention_maps: 0}/' small.yaml > other.yaml
+expect 2 "$PESWEEP" merge 1.h5 --sweep other.yaml -o other.h5
+said "1.h5 was made with measure."
 
 # A part's file can become the whole; more parts than trials leave some with nothing to do.
 expect 0 on 2 "$PESWEEP" run small.yaml -o 3.h5 && same whole.h5 3.h5
