@@ -14,13 +14,13 @@ static long main_axis(const struct pes_sweep *sweep)
     return first;
 }
 
-/* "symmetry=none lr=0.001"; axes that don't apply are left out. */
-static const char *panel_label(struct pes_study *study, size_t trial, long series_axis)
+/* "symmetry=none lr=0.001"; axes that don't apply are left out, and those that go with the series. */
+static const char *panel_label(struct pes_study *study, size_t trial, const bool *splits)
 {
     const char *label = "";
     for (size_t a = 0; a < study->sweep->num_axes; a++) {
         const struct pes_axis *axis = &study->sweep->axes[a];
-        if ((long)a == series_axis || pes_axis_is_seed(axis)) continue;
+        if (!splits[a]) continue;
         const char *value = pes_study_axis_text(study, trial, a);
         if (value && *value)
             label = pes_arena_printf(study->arena, "%s%s%s=%s", label, *label ? " " : "", axis->name, value);
@@ -37,6 +37,32 @@ static size_t place_of(const char **labels, size_t *count, size_t likely, const 
         if (!strcmp(labels[i], label)) return i;
     labels[*count] = label;
     return (*count)++;
+}
+
+/* Axes that split the trials into panels.  One that has a single value in each series, such as a rate per
+ * scheme, doesn't: most of the cells would be empty. */
+static enum pes_status choose_splits(struct pes_study *study, const struct groups *groups, long series_axis,
+                                     bool *splits)
+{
+    const char **first = pes_arena_take(study->arena, PES_MAX(groups->num_series, 1), sizeof *first);
+    if (!first) return PES_MEMORY;
+    for (size_t a = 0; a < study->sweep->num_axes; a++) {
+        splits[a] = false;
+        if ((long)a == series_axis || pes_axis_is_seed(&study->sweep->axes[a])) continue;
+        memset(first, 0, groups->num_series * sizeof *first);
+        for (size_t t = 0; t < study->num_trials && !splits[a]; t++) {
+            struct pes_arena_mark mark = pes_arena_mark(study->arena);
+            const char *value = pes_study_axis_text(study, t, a), **seen = &first[groups->series_of[t]];
+            if (!value) return PES_MEMORY;
+            if (!*seen) {
+                *seen = value;
+                continue;
+            }
+            splits[a] = strcmp(*seen, value) != 0;
+            pes_arena_rewind(study->arena, mark);
+        }
+    }
+    return PES_OK;
 }
 
 /* Finished trials sorted by group: a counting sort, so they stay in order. */
@@ -78,15 +104,21 @@ enum pes_status groups_make(struct pes_study *study, struct groups *groups)
     groups->panels = pes_arena_take(study->arena, n, sizeof *groups->panels);
     groups->series_of = pes_arena_take(study->arena, n, sizeof *groups->series_of);
     groups->panel_of = pes_arena_take(study->arena, n, sizeof *groups->panel_of);
-    if (!groups->series || !groups->panels || !groups->series_of || !groups->panel_of) return PES_MEMORY;
+    bool *splits = pes_arena_take(study->arena, PES_MAX(study->sweep->num_axes, 1), sizeof *splits);
+    if (!groups->series || !groups->panels || !groups->series_of || !groups->panel_of || !splits)
+        return PES_MEMORY;
     for (size_t t = 0; t < n; t++) {
         const char *series = axis < 0 ? "all trials" : pes_study_axis_text(study, t, (size_t)axis);
-        const char *panel = panel_label(study, t, axis);
-        if (!series || !panel) return PES_MEMORY;
-        size_t before = t ? t - 1 : 0;
-        groups->series_of[t] =
-            place_of(groups->series, &groups->num_series, groups->series_of[before], *series ? series : "-");
-        groups->panel_of[t] = place_of(groups->panels, &groups->num_panels, groups->panel_of[before], panel);
+        if (!series) return PES_MEMORY;
+        groups->series_of[t] = place_of(groups->series, &groups->num_series, groups->series_of[t ? t - 1 : 0],
+                                        *series ? series : "-");
+    }
+    TRY(choose_splits(study, groups, axis, splits));
+    for (size_t t = 0; t < n; t++) {
+        const char *panel = panel_label(study, t, splits);
+        if (!panel) return PES_MEMORY;
+        groups->panel_of[t] =
+            place_of(groups->panels, &groups->num_panels, groups->panel_of[t ? t - 1 : 0], panel);
     }
     return sort_members(study, groups);
 }

@@ -106,6 +106,38 @@ static void tables_read_back_as_csv_and_json(void **state)
     pes_study_close(study);
 }
 
+/* A rate that goes with the scheme splits nothing, one of each scheme does. */
+static void an_axis_that_follows_the_series_makes_no_panels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *axes, *panels[4];
+    } cases[] = {
+        {"zip: {pe: [nope, rope], lr: [1e-3, 1e-2]}\ngrid: {symmetry: [none, symmetric], seed: 0..1}\n",
+         {"symmetry=none", "symmetry=symmetric"}},
+        {"grid: {pe: [nope, rope], lr: [0.001, 0.01], seed: 0..1}\n", {"lr=0.001", "lr=0.01"}},
+        {"zip: {pe: [nope, rope], lr: [1e-3, 1e-2]}\ngrid: {seed: 0..1}\n", {""}},
+    };
+    for (size_t i = 0; i < PES_COUNT(cases); i++) {
+        char text[1000], name[32];
+        struct pes_study *study;
+        struct groups groups;
+        snprintf(text, sizeof text, "name: groups\n" BLOCKS "%s", cases[i].axes);
+        snprintf(name, sizeof name, "groups-%zu.h5", i);
+        make_study(in_folder(name), text, fill);
+        assert_ok(pes_study_open(in_folder(name), &study));
+        assert_ok(groups_make(study, &groups));
+        assert_int_equal(groups.num_series, 2);
+        size_t num = 0;
+        for (; num < PES_COUNT(cases[i].panels) && cases[i].panels[num]; num++) {
+            assert_true(num < groups.num_panels);
+            assert_string_equal(groups.panels[num], cases[i].panels[num]);
+        }
+        assert_int_equal(groups.num_panels, num);
+        pes_study_close(study);
+    }
+}
+
 static void every_column_has_a_meaning(void **state)
 {
     (void)state;
@@ -297,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_read_back_as_csv_and_json),
+        cmocka_unit_test(an_axis_that_follows_the_series_makes_no_panels),
         cmocka_unit_test(every_column_has_a_meaning),
         cmocka_unit_test(the_page_holds_everything_and_loads_nothing),
         cmocka_unit_test(without_gnuplot_the_rest_is_complete),
