@@ -43,11 +43,12 @@ same() {
     fi
 }
 
-# ranks_of PATTERN: process numbers of the ranks whose command line holds PATTERN (never mpirun or a shell).
+# ranks_of PATTERN: process numbers of this test's ranks whose command line holds PATTERN (never mpirun or a shell, and
+# never those of a test that runs beside this one).
 ranks_of() {
     local pid
     for pid in $(pgrep -x "$(basename "$PESWEEP")"); do
-        grep -qsF -- "$1" "/proc/$pid/cmdline" && echo "$pid"
+        [[ $(readlink "/proc/$pid/cwd") = "$folder"* ]] && grep -qsF -- "$1" "/proc/$pid/cmdline" && echo "$pid"
     done
 }
 
