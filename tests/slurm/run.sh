@@ -23,7 +23,9 @@ trap 'failed=1; exit 1' INT TERM
 export PESWEEP PESWEEP_HOME=${here%/tests/slurm} SWEEP=$folder/job.yaml
 jobs=$PESWEEP_HOME/jobs
 sweep job.yaml "${STEPS:-1500}"
+before=$SECONDS
 OMPI_MCA_rmaps_base_oversubscribe=1 expect 0 on 2 "$PESWEEP" run job.yaml -o whole.h5 || exit
+whole=$((SECONDS - before + 1)) # how long it takes here and now
 if ! start_cluster "$folder/cluster"; then
     fail "the cluster didn't start:"
     tail -n 5 cluster/*.out cluster/*.log
@@ -139,8 +141,10 @@ done
 step "a time limit that strikes"
 export LAUNCHER=srun RESULTS=limited.h5
 # The first start of the ranks comes 15 s before the end of a minute, which is SLURM's shortest limit, and they have
-# work for longer; the warning is one that means nothing, so that pesweep's own clock is what counts.
-sweep limited.yaml $((16 * ${STEPS:-1500}))
+# work for longer: about a minute's, by what the first run took, within bounds since other work comes and goes.  The
+# warning is one that means nothing, so that pesweep's own clock is what counts.
+longer=$((60 / whole))
+sweep limited.yaml $((${STEPS:-1500} * (longer < 6 ? 6 : longer > 16 ? 16 : longer)))
 export SWEEP=$folder/limited.yaml
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
     LIMIT=1200 expect 0 on 2 "$PESWEEP" run limited.yaml -o limited-whole.h5
