@@ -16,8 +16,8 @@ RANDOM=${SEED:=$$}
 echo "seed $SEED"
 LIMIT=1800 # seconds for one run, on a machine with other work to do
 export OMPI_MCA_odls_base_sigkill_timeout=0 # survivors are killed at once too, instead of after 2 s of grace
-# So long that all kills find it unfinished: what a kill takes here is more than the start of the ranks.
-sweep killed.yaml $((8 * kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
+# So long that all kills find it unfinished: around each the ranks train for a moment that nobody chose.
+sweep killed.yaml $((16 * kills)) "pe: [nope, rope, alibi]" "seed: 0..19"
 before=$(date +%s%N)
 expect 0 on 2 "$PESWEEP" run killed.yaml -o whole.h5 || exit
 whole=$((($(date +%s%N) - before) / 1000000)) # milliseconds, here and now
@@ -102,7 +102,7 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
         sweeps=$((sweeps + 1))
     }
 done
-echo "$struck kills, $inside of them inside a row's write, in $number starts of $sweeps sweep" \
+echo "$struck kills, $inside of them inside a row's write, in $number starts of $sweeps sweep(s)" \
     "($early starts came to their end)"
 [ $((2 * inside)) -ge "$kills" ] || fail "only $inside of $struck kills came inside a row's write"
 rm -rf linger
