@@ -233,20 +233,21 @@ void figure_series_tics(struct canvas *canvas)
             (double)canvas->groups->num_series - 0.4);
 }
 
-/* Runs `gnuplot argument` in a folder; what it writes to standard error comes back, cut at `size`. */
-static enum pes_status run_gnuplot(const char *gnuplot, const char *folder, const char *argument, char *said,
-                                   size_t size)
+/* Starts `gnuplot argument` in a folder (NULL: here). */
+static enum pes_status start_plot(const char *gnuplot, const char *folder, const char *argument,
+                                  struct plot *plot)
 {
     int ends[2];
-    said[0] = '\0';
+    snprintf(plot->argument, sizeof plot->argument, "%s", argument);
     if (pipe(ends)) return pes_fail(PES_IO, "no pipe to gnuplot: %s", strerror(errno));
-    pid_t child = fork();
-    if (child < 0) {
+    plot->child = fork();
+    plot->said = ends[0];
+    if (plot->child < 0) {
         (void)close(ends[0]);
         (void)close(ends[1]);
         return pes_fail(PES_IO, "gnuplot can't be started: %s", strerror(errno));
     }
-    if (child == 0) {
+    if (plot->child == 0) {
         int null = open("/dev/null", O_RDWR);
         char *arguments[] = {(char *)(uintptr_t)gnuplot, (char *)(uintptr_t)argument, NULL};
         if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(ends[1], 2) < 0) _exit(126);
@@ -257,31 +258,48 @@ static enum pes_status run_gnuplot(const char *gnuplot, const char *folder, cons
         _exit(127);
     }
     (void)close(ends[1]);
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* or the next gnuplot would hold it */
+    return PES_OK;
+}
+
+/* Waits for its end; what it wrote to standard error is in the message of a failure. */
+static enum pes_status end_plot(const char *gnuplot, const struct plot *plot)
+{
+    char said[700], buffer[512];
     size_t length = 0;
-    char buffer[512];
     ssize_t got;
-    while ((got = read(ends[0], buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR))
-        for (ssize_t i = 0; i < got && length + 1 < size; i++)
+    while ((got = read(plot->said, buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR))
+        for (ssize_t i = 0; i < got && length + 1 < sizeof said; i++)
             said[length++] = buffer[i] == '\n' ? ' ' : buffer[i];
     said[length] = '\0';
-    (void)close(ends[0]);
+    (void)close(plot->said);
     int state;
-    while (waitpid(child, &state, 0) < 0)
+    while (waitpid(plot->child, &state, 0) < 0)
         if (errno != EINTR) return pes_fail(PES_IO, "gnuplot was lost: %s", strerror(errno));
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return PES_OK;
     if (WIFEXITED(state) && WEXITSTATUS(state) == 127) return pes_fail(PES_IO, "%s isn't installed", gnuplot);
-    return pes_fail(PES_IO, "%s: gnuplot failed: %s", argument, said);
+    return pes_fail(PES_IO, "%s: gnuplot failed: %s", plot->argument, said);
 }
 
 bool figure_gnuplot_works(const char *gnuplot)
 {
-    char said[256];
-    return run_gnuplot(gnuplot, NULL, "--version", said, sizeof said) == PES_OK;
+    struct plot plot;
+    return start_plot(gnuplot, NULL, "--version", &plot) == PES_OK && end_plot(gnuplot, &plot) == PES_OK;
+}
+
+void figure_wait(struct canvas *canvas, size_t most)
+{
+    for (; canvas->num_plots > most; canvas->num_plots--) {
+        struct plot oldest = canvas->plots[0];
+        memmove(canvas->plots, canvas->plots + 1, (canvas->num_plots - 1) * sizeof oldest);
+        if (end_plot(canvas->gnuplot, &oldest) != PES_OK)
+            oldest.figure->missing = pes_arena_copy_text(canvas->study->arena, pes_error_message());
+    }
 }
 
 enum pes_status figure_end(struct canvas *canvas)
 {
-    char file[128], said[700];
+    char file[128];
     fill_block(canvas);
     fputs("unset multiplot\nset output\nreset\n}\n", canvas->script);
     snprintf(file, sizeof file, "%s.dat", canvas->name);
@@ -290,5 +308,10 @@ enum pes_status figure_end(struct canvas *canvas)
     enum pes_status other = write_close(canvas->script, canvas->folder, file);
     TRY(status);
     TRY(other);
-    return run_gnuplot(canvas->gnuplot, canvas->folder, file, said, sizeof said);
+    figure_wait(canvas, PES_MIN((size_t)pes_stat_threads(), PES_COUNT(canvas->plots)) - 1);
+    struct plot *plot = &canvas->plots[canvas->num_plots];
+    plot->figure = canvas->shown;
+    TRY(start_plot(canvas->gnuplot, canvas->folder, file, plot));
+    canvas->num_plots++;
+    return PES_OK;
 }

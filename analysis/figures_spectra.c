@@ -214,6 +214,7 @@ static enum pes_status toeplitz_blocks(struct canvas *canvas, const struct pes_c
     size_t every =
         figure_every(canvas, trials, 1 + (size_t)(2e9 / ((double)heads * (double)T * (double)T * (double)T)));
     memset(symbol.mean, 0, 4 * T * sizeof *room);
+    const int threads = pes_stat_threads();
     pes_blas_set_threads(1); /* small matrices: waiting for threads would take longer than they do */
     *used = 0;
     for (size_t t = 0; t < canvas->study->num_trials; t++) {
@@ -230,6 +231,7 @@ static enum pes_status toeplitz_blocks(struct canvas *canvas, const struct pes_c
             ++*used;
         }
     }
+    pes_blas_set_threads(threads);
     block[0] = figure_block(canvas, "symbol, sorted: share of the spectrum, mean, mean - sd, mean + sd");
     ranked_block(canvas, T, *used, &symbol);
     block[1] = figure_block(canvas, "eigenvalues, sorted: the same");

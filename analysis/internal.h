@@ -36,6 +36,6 @@ int pes_stat_threads(void);
 size_t pes_stat_thread(void);
 
 /* Random draws below which starting threads costs more than it saves. */
-#define PES_STAT_WORTH_THREADS 500000
+#define PES_STAT_WORTH_THREADS 20000
 
 #endif

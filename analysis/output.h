@@ -3,6 +3,7 @@
 #define PESWEEP_ANALYSIS_OUTPUT_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "internal.h"
 #include "pesweep/report.h"
@@ -146,6 +147,14 @@ extern const struct embedded embedded_files[]; /* ended by name NULL */
 
 /* ---- figure.c: one figure = data, script, gnuplot ---- */
 
+/* A gnuplot at work. */
+struct plot {
+    pid_t child;
+    int said;           /* its standard error */
+    char argument[128]; /* the script */
+    struct pes_report_figure *figure;
+};
+
 struct canvas {
     struct pes_study *study;
     const struct groups *groups;
@@ -154,10 +163,13 @@ struct canvas {
     const char *folder, *gnuplot; /* folder of the figures */
     FILE *data, *script;
     const char *name;
-    bool thinned;      /* this figure leaves out points that there are */
-    size_t num_blocks; /* of data so far */
-    long block_start;  /* where the numbers of the last one begin */
-    bool keyed;        /* the key has its names */
+    bool thinned;                    /* this figure leaves out points that there are */
+    size_t num_blocks;               /* of data so far */
+    long block_start;                /* where the numbers of the last one begin */
+    bool keyed;                      /* the key has its names */
+    struct pes_report_figure *shown; /* the figure that is being made */
+    struct plot plots[8];            /* oldest first */
+    size_t num_plots;
 };
 
 struct figure {
@@ -183,8 +195,11 @@ size_t figure_block(struct canvas *canvas, const char *comment);
 void figure_number(struct canvas *canvas, double x); /* followed by a blank; NaN as gnuplot reads it */
 /* `set multiplot` for so many panels; with a key of the series above them, for the first panel to fill. */
 void figure_layout(struct canvas *canvas, size_t num_panels, size_t columns, bool key);
-/* Ends script and data, runs gnuplot; what gnuplot said against it is the message of the PES_IO. */
+/* Ends script and data and starts gnuplot, as many at once as there are threads. */
 enum pes_status figure_end(struct canvas *canvas);
+/* Waits until at most so many are at work; what one said against its script becomes its figure's `missing`.
+ */
+void figure_wait(struct canvas *canvas, size_t most);
 /* Plots a curve and its band for every series that has any: columns 1 (x), 2 (y), 3 and 4 (low, high) of its
  * block; bands lie under all curves. */
 void figure_bands(struct canvas *canvas, const size_t *block, const bool *any, const char *with);

@@ -30,6 +30,7 @@ static enum pes_status draw_all(struct canvas *canvas, struct pes_report *report
             *shown = (struct pes_report_figure){figure->question, figure->name,       figure->title,
                                                 figure->caption,  report->no_figures, false};
             if (report->no_figures) continue;
+            canvas->shown = shown;
             canvas->thinned = false;
             enum pes_status status = figure->draw(canvas, &shown->missing);
             shown->thinned = canvas->thinned;
@@ -65,7 +66,9 @@ static enum pes_status make_figures(struct canvas *canvas, const struct pes_repo
             pes_arena_printf(canvas->study->arena, "%s isn't installed or doesn't start", canvas->gnuplot);
     else
         TRY(write_folder(canvas->folder));
-    return draw_all(canvas, report);
+    enum pes_status status = draw_all(canvas, report);
+    figure_wait(canvas, 0);
+    return status;
 }
 
 static enum pes_status write_tables(const struct tables *tables)

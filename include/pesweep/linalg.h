@@ -8,8 +8,8 @@
 
 #include "pesweep/arena.h"
 
-/* Sets the BLAS to `threads` threads before its first use (the OpenMP build obeys this per calling thread).
- */
+/* Sets the BLAS to `threads` threads (the OpenMP build obeys this per calling thread, and gives the number to
+ * all later parallel loops of that thread, ours included). */
 void pes_blas_set_threads(int threads);
 
 /* Library build with its threading ("OpenBLAS 0.3.21 ... (OpenMP)"), and core type ("SkylakeX"). */

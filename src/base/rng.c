@@ -80,13 +80,13 @@ void pes_stream_normals(struct pes_stream *stream, size_t count, double *out)
 uint64_t pes_stream_below(struct pes_stream *stream, uint64_t n)
 {
     CHECK(n >= 1);
-    uint64_t reject_below = (0 - n) % n;
     for (;;) {
         uint32_t words[4];
         pes_rng_words(&stream->rng, stream->next++, words);
         for (int pair = 0; pair < 4; pair += 2) {
             uint64_t bits = (uint64_t)words[pair] << 32 | words[pair + 1];
-            if (bits >= reject_below) return bits % n;
+            /* 2^64 mod n is below n, so that it is hardly ever needed. */
+            if (bits >= n || bits >= (0 - n) % n) return bits % n;
         }
     }
 }

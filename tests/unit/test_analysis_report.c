@@ -2,6 +2,7 @@
 #include "analysis_fixture.h"
 
 #include <jansson.h>
+#include <omp.h>
 #include <sys/stat.h>
 
 #include "../../analysis/output.h"
@@ -225,7 +226,9 @@ static void every_figure_is_drawn_or_says_why_not(void **state)
     struct pes_study *study = opened();
     struct pes_report_options options = options_for("figures");
     struct pes_report report;
+    omp_set_num_threads(3);
     assert_ok(pes_report_write(study, &options, &report));
+    assert_int_equal(omp_get_max_threads(), 3); /* what the BLAS is told must not hold for what comes after */
     assert_null(report.no_figures);
     for (size_t i = 0; i < report.num_figures; i++) {
         char path[512];
@@ -238,6 +241,37 @@ static void every_figure_is_drawn_or_says_why_not(void **state)
         snprintf(path, sizeof path, "%s/figures/%s.dat", options.folder, report.figures[i].name);
         assert_int_equal(access(path, F_OK), 0);
     }
+    pes_study_close(study);
+}
+
+/* Several gnuplots are at work at once: what one says belongs to its own figure. */
+static void a_figure_that_fails_says_so_alone(void **state)
+{
+    (void)state;
+    static const char script[] = "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\n: > \"${1%.gp}.svg\"\n"
+                                 "[ \"$1\" = loss.gp ] || exit 0\nsleep 0.3\necho \"no ink\" >&2\nexit 3\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("gnuplot"));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(script, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+    struct pes_study *study = opened();
+    struct pes_report_options options = options_for("failing");
+    struct pes_report report;
+    options.gnuplot = path;
+    omp_set_num_threads(3);
+    assert_ok(pes_report_write(study, &options, &report));
+    size_t failed = 0;
+    for (size_t i = 0; i < report.num_figures; i++) {
+        const struct pes_report_figure *figure = &report.figures[i];
+        if (!figure->missing) continue;
+        assert_string_equal(figure->name, "loss");
+        assert_non_null(strstr(figure->missing, "loss.gp: gnuplot failed: no ink"));
+        failed++;
+    }
+    assert_int_equal(failed, 1);
     pes_study_close(study);
 }
 
@@ -334,6 +368,7 @@ int main(void)
         cmocka_unit_test(the_page_holds_everything_and_loads_nothing),
         cmocka_unit_test(without_gnuplot_the_rest_is_complete),
         cmocka_unit_test(every_figure_is_drawn_or_says_why_not),
+        cmocka_unit_test(a_figure_that_fails_says_so_alone),
         cmocka_unit_test(texts_cannot_break_out_of_their_files),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(groups_of_a_table_are_compared),
