@@ -146,11 +146,12 @@ void pes_adamw_update(real *p, real *m, real *v, const real *g, size_t n, const 
 /* Sum of squares in double, in an order that depends on n alone. */
 double pes_sum_squares(const real *x, size_t n);
 
-/* Eigenvalues of eight upper Hessenberg matrices of order n in double, in no order: values[8][n][re, im].
- * Entry (i, j) of matrix l stands at h[(i (n + 1) + j) 8 + l], 64-byte aligned; row n and column n are zeros;
- * all is overwritten.  Entries are finite and far from the ends of the range.  False if one of them doesn't
- * converge. */
-enum { PES_EIGENVALUE_LANES = 8 };
+/* Eigenvalues of `lanes` upper Hessenberg matrices of order n in double, in no order: values[lanes][n][re,
+ * im]. Entry (i, j) of matrix l stands at h[(i (n + 1) + j) lanes + l], 64-byte aligned; row n and column n
+ * are zeros; all is overwritten.  Entries are finite and far from the ends of the range.  False if one of
+ * them doesn't converge.  A matrix has the same eigenvalues, bit by bit, in any lane and whatever is beside
+ * it. */
+size_t pes_eigenvalue_lanes(void);
 bool pes_hessenberg_eigenvalues(double *h, size_t n, double *values);
 
 #endif

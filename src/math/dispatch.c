@@ -174,6 +174,11 @@ double pes_sum_squares(const real *x, size_t n)
     return kernels()->sum_squares(x, n);
 }
 
+size_t pes_eigenvalue_lanes(void)
+{
+    return kernels()->eigenvalue_lanes;
+}
+
 bool pes_hessenberg_eigenvalues(double *h, size_t n, double *values)
 {
     return kernels()->hessenberg_eigenvalues(h, n, values);

@@ -1,4 +1,4 @@
-/* kernel_eigenvalues.h - eigenvalues of eight upper Hessenberg matrices at once, one to a lane.
+/* kernel_eigenvalues.h - eigenvalues of several upper Hessenberg matrices at once, one to a lane.
  *
  * Francis's double-shift QR (Francis 1961; Martin, Peters & Wilkinson 1970) without vectors.  A sweep spans
  * the union of the lanes' active blocks [low, high]; a lane rests where the sweep is outside its own.
@@ -13,9 +13,9 @@
 #include "kernel_vector.h"
 #include "pesweep/kernels.h"
 
-enum { EIGHT = PES_EIGENVALUE_LANES, MOST_SWEEPS = 60 /* for one eigenvalue */ };
+enum { BATCH = EIGENVALUE_LANES, MOST_SWEEPS = 60 /* for one eigenvalue */ };
 
-typedef double eight __attribute__((vector_size(8 * EIGHT)));
+typedef double batch __attribute__((vector_size(8 * BATCH)));
 
 struct block {
     int low, high; /* high < 0: all eigenvalues are found */
@@ -24,7 +24,7 @@ struct block {
 
 /* I - w v^T with v = (1, v[0], v[1]), w = (w[0], w[1], w[2]); w = 0 in lanes that rest. */
 struct reflector {
-    eight v[2], w[3];
+    batch v[2], w[3];
 };
 
 /* Both eigenvalues of [a b; c d], the real one nearer to d first, or the one with +Im. */
@@ -46,7 +46,7 @@ INLINE void two_by_two(double a, double b, double c, double d, double *first, do
 /* Takes off eigenvalues at the bottom until the lane's block has three rows or more. */
 INLINE bool deflate(double *h, size_t ld, int lane, double least, struct block *block, double *values)
 {
-#define H(i, j) h[((size_t)(i)*ld + (size_t)(j)) * EIGHT + (size_t)lane]
+#define H(i, j) h[((size_t)(i)*ld + (size_t)(j)) * BATCH + (size_t)lane]
     while (block->high >= 0) {
         int high = block->high, low = high;
         for (; low > 0; low--) {
@@ -96,13 +96,13 @@ INLINE void first_column(const double *h, size_t ld, int lane, const struct bloc
 #undef H
 
 /* Reflectors of all lanes that take x = (x0, x1, x2) to (image, 0, 0). */
-INLINE struct reflector reflect(double x[3][EIGHT], double image[EIGHT])
+INLINE struct reflector reflect(double x[3][BATCH], double image[BATCH])
 {
     union {
         struct reflector vectors;
-        double lanes[5][EIGHT];
+        double lanes[5][BATCH];
     } out;
-    for (int lane = 0; lane < EIGHT; lane++) {
+    for (int lane = 0; lane < BATCH; lane++) {
         double size = fmax(fmax(fabs(x[0][lane]), fabs(x[1][lane])), fabs(x[2][lane]));
         double scale = size > 0 ? 1 / size : 0;
         double p = x[0][lane] * scale, q = x[1][lane] * scale, r = x[2][lane] * scale;
@@ -119,21 +119,21 @@ INLINE struct reflector reflect(double x[3][EIGHT], double image[EIGHT])
     return out.vectors;
 }
 
-INLINE void turn_rows(eight *row0, eight *row1, eight *row2, int first, int last, const struct reflector *by)
+INLINE void turn_rows(batch *row0, batch *row1, batch *row2, int first, int last, const struct reflector *by)
 {
     for (int j = first; j <= last; j++) {
-        eight sum = row0[j] + by->v[0] * row1[j] + by->v[1] * row2[j];
+        batch sum = row0[j] + by->v[0] * row1[j] + by->v[1] * row2[j];
         row0[j] -= sum * by->w[0];
         row1[j] -= sum * by->w[1];
         row2[j] -= sum * by->w[2];
     }
 }
 
-INLINE void turn_columns(eight *column, size_t ld, int first, int last, const struct reflector *by)
+INLINE void turn_columns(batch *column, size_t ld, int first, int last, const struct reflector *by)
 {
     for (int i = first; i <= last; i++) {
-        eight *at = column + (size_t)i * ld;
-        eight sum = by->w[0] * at[0] + by->w[1] * at[1] + by->w[2] * at[2];
+        batch *at = column + (size_t)i * ld;
+        batch sum = by->w[0] * at[0] + by->w[1] * at[1] + by->w[2] * at[2];
         at[0] -= sum;
         at[1] -= sum * by->v[0];
         at[2] -= sum * by->v[1];
@@ -141,32 +141,32 @@ INLINE void turn_columns(eight *column, size_t ld, int first, int last, const st
 }
 
 /* One sweep: a bulge of each lane goes down its block. */
-static void sweep(double *h, size_t ld, const struct block blocks[EIGHT], double columns[EIGHT][3])
+static void sweep(double *h, size_t ld, const struct block blocks[BATCH], double columns[BATCH][3])
 {
-    eight *matrix = (eight *)(void *)h;
+    batch *matrix = (batch *)(void *)h;
     int low = INT_MAX, high = -1;
-    for (int lane = 0; lane < EIGHT; lane++) {
+    for (int lane = 0; lane < BATCH; lane++) {
         low = PES_MIN(low, blocks[lane].low);
         high = PES_MAX(high, blocks[lane].high);
     }
     for (int k = low; k < high; k++) {
-        double x[3][EIGHT], image[EIGHT];
-        double *bulge = h + ((size_t)k * ld + (size_t)PES_MAX(k - 1, 0)) * EIGHT;
-        for (int lane = 0; lane < EIGHT; lane++) {
+        double x[3][BATCH], image[BATCH];
+        double *bulge = h + ((size_t)k * ld + (size_t)PES_MAX(k - 1, 0)) * BATCH;
+        for (int lane = 0; lane < BATCH; lane++) {
             const struct block *block = &blocks[lane];
             bool first = k == block->low, inside = k > block->low && k < block->high;
             for (int i = 0; i < 3; i++) {
-                double *entry = bulge + (size_t)i * ld * EIGHT + lane;
+                double *entry = bulge + (size_t)i * ld * BATCH + lane;
                 x[i][lane] = first ? columns[lane][i] : inside && k + i <= block->high ? *entry : 0;
             }
         }
         struct reflector by = reflect(x, image);
-        for (int lane = 0; lane < EIGHT; lane++) {
+        for (int lane = 0; lane < BATCH; lane++) {
             if (k <= blocks[lane].low || k >= blocks[lane].high) continue;
             bulge[lane] = image[lane];
-            bulge[ld * EIGHT + (size_t)lane] = bulge[2 * ld * EIGHT + (size_t)lane] = 0;
+            bulge[ld * BATCH + (size_t)lane] = bulge[2 * ld * BATCH + (size_t)lane] = 0;
         }
-        eight *row = matrix + (size_t)k * ld;
+        batch *row = matrix + (size_t)k * ld;
         turn_rows(row, row + ld, row + 2 * ld, k, high, &by);
         turn_columns(matrix + k, ld, low, PES_MIN(high, k + 3), &by);
     }
@@ -175,17 +175,17 @@ static void sweep(double *h, size_t ld, const struct block blocks[EIGHT], double
 static bool hessenberg_eigenvalues(double *h, size_t n, double *values)
 {
     size_t ld = n + 1;
-    struct block blocks[EIGHT];
-    double least[EIGHT] = {0}, columns[EIGHT][3];
-    for (size_t i = 0; i < ld * ld * EIGHT; i++)
-        least[i % EIGHT] = fmax(least[i % EIGHT], fabs(h[i]));
-    for (int lane = 0; lane < EIGHT; lane++) {
+    struct block blocks[BATCH];
+    double least[BATCH] = {0}, columns[BATCH][3];
+    for (size_t i = 0; i < ld * ld * BATCH; i++)
+        least[i % BATCH] = fmax(least[i % BATCH], fabs(h[i]));
+    for (int lane = 0; lane < BATCH; lane++) {
         blocks[lane] = (struct block){0, (int)n - 1, 0};
         least[lane] *= DBL_MIN / DBL_EPSILON;
     }
     for (;;) {
         int working = 0;
-        for (int lane = 0; lane < EIGHT; lane++) {
+        for (int lane = 0; lane < BATCH; lane++) {
             if (!deflate(h, ld, lane, least[lane], &blocks[lane], values + 2 * n * (size_t)lane))
                 return false;
             if (blocks[lane].high < 0) continue;

@@ -33,6 +33,7 @@ struct pes_kernel_table {
                           double *row_loss, uint8_t *row_correct);
     void (*adamw_update)(real *p, real *m, real *v, const real *g, size_t n, const struct pes_adamw *adamw);
     double (*sum_squares)(const real *x, size_t n);
+    size_t eigenvalue_lanes;
     bool (*hessenberg_eigenvalues)(double *h, size_t n, double *values);
 };
 

@@ -6,6 +6,7 @@
 #define TILE_VECTORS        2
 #define KEY_TILE            4
 #define PACK_ROWS           48 /* rows from which copying b pays */
+#define EIGENVALUE_LANES    4
 #include "kernels_text.h"
 #else
 typedef int kernels_avx2_are_for_x86;

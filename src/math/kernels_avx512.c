@@ -6,6 +6,7 @@
 #define TILE_VECTORS        4
 #define KEY_TILE            8
 #define PACK_ROWS           SIZE_MAX
+#define EIGENVALUE_LANES    8
 #include "kernels_text.h"
 #else
 typedef int kernels_avx512_are_for_x86;

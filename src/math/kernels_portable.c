@@ -4,4 +4,5 @@
 #define TILE_VECTORS        2
 #define KEY_TILE            4
 #define PACK_ROWS           SIZE_MAX
+#define EIGENVALUE_LANES    4
 #include "kernels_text.h"

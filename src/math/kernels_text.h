@@ -3,7 +3,8 @@
  *   KERNEL_VECTOR_BYTES   bytes of a vector register
  *   TILE_VECTORS          vectors of a register tile of the matrix products, which has six rows
  *   KEY_TILE              keys of a register tile of attention, which has two vectors of queries
- * and KERNEL_AVX512 or KERNEL_AVX2 where their intrinsics may be used. */
+ *   EIGENVALUE_LANES      matrices whose eigenvalues are found together: for heads of 128 they fit the second
+ * cache and KERNEL_AVX512 or KERNEL_AVX2 where their intrinsics may be used. */
 #include "kernel_attention_backward.h"
 #include "kernel_attention_scores.h"
 #include "kernel_eigenvalues.h"
@@ -32,5 +33,6 @@ const struct pes_kernel_table TABLE_NAME(KERNEL_ISA) = {
     .cross_entropy = cross_entropy,
     .adamw_update = adamw_update,
     .sum_squares = sum_squares,
+    .eigenvalue_lanes = EIGENVALUE_LANES,
     .hessenberg_eigenvalues = hessenberg_eigenvalues,
 };

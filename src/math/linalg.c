@@ -126,7 +126,7 @@ bool pes_eigenvalues(size_t n, const double *a, double *values, struct pes_arena
 
 /* One matrix into a lane of those that pes_hessenberg_eigenvalues takes. */
 static bool reduce_into_lane(size_t n, const double *a, double *copy, double *tau, double *work, size_t lane,
-                             double *h)
+                             size_t lanes, double *h)
 {
     lapack_int size = lapack_size(n);
     memcpy(copy, a, n * n * sizeof *copy);
@@ -134,27 +134,26 @@ static bool reduce_into_lane(size_t n, const double *a, double *copy, double *ta
         return false;
     for (size_t i = 0; i < n; i++)
         for (size_t j = i ? i - 1 : 0; j < n; j++)
-            h[(i * (n + 1) + j) * PES_EIGENVALUE_LANES + lane] = copy[j * n + i];
+            h[(i * (n + 1) + j) * lanes + lane] = copy[j * n + i];
     return true;
 }
 
 bool pes_eigenvalues_many(size_t count, size_t n, const double *a, double *values, struct pes_arena *arena)
 {
-    enum { LANES = PES_EIGENVALUE_LANES };
     struct pes_arena_mark mark = pes_arena_mark(arena);
     last_status = PES_OK;
-    size_t h_size = (n + 1) * (n + 1) * LANES;
-    double *h = pes_linalg_take(arena, h_size), *found = pes_linalg_take(arena, 2 * n * LANES);
+    const size_t lanes = pes_eigenvalue_lanes(), h_size = (n + 1) * (n + 1) * lanes;
+    double *h = pes_linalg_take(arena, h_size), *found = pes_linalg_take(arena, 2 * n * lanes);
     double *copy = pes_linalg_take(arena, n * n), *tau = pes_linalg_take(arena, n),
            *work = pes_linalg_take(arena, 64 * n);
     bool ok = h && found && copy && tau && work && pes_all_finite(count * n * n, a);
-    for (size_t first = 0; ok && first < count; first += LANES) {
-        size_t lanes = PES_MIN(count - first, (size_t)LANES);
+    for (size_t first = 0; ok && first < count; first += lanes) {
+        size_t filled = PES_MIN(count - first, lanes);
         memset(h, 0, h_size * sizeof *h);
-        for (size_t lane = 0; ok && lane < lanes; lane++)
-            ok = reduce_into_lane(n, a + (first + lane) * n * n, copy, tau, work, lane, h);
+        for (size_t lane = 0; ok && lane < filled; lane++)
+            ok = reduce_into_lane(n, a + (first + lane) * n * n, copy, tau, work, lane, lanes, h);
         ok = ok && pes_hessenberg_eigenvalues(h, n, found);
-        if (ok) memcpy(values + 2 * n * first, found, 2 * n * lanes * sizeof *found);
+        if (ok) memcpy(values + 2 * n * first, found, 2 * n * filled * sizeof *found);
     }
     ok = ok && pes_all_finite(2 * n * count, values);
     pes_arena_rewind(arena, mark);

@@ -221,23 +221,21 @@ static double sum_squares(const real *x, size_t n)
     return sum;
 }
 
-/* One matrix after the other through LAPACK. */
+/* One matrix through LAPACK. */
 static bool hessenberg_eigenvalues(double *h, size_t n, double *values)
 {
     lapack_int size = (lapack_int)n;
     double *memory = pes_allocate(n * n + 13 * n, sizeof *memory), unused = 0;
-    bool ok = memory != NULL;
-    for (size_t lane = 0; ok && lane < PES_EIGENVALUE_LANES; lane++) {
-        double *re = memory + n * n, *im = re + n, *work = im + n, *out = values + 2 * n * lane;
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n; j++)
-                memory[j * n + i] = h[(i * (n + 1) + j) * PES_EIGENVALUE_LANES + lane];
-        ok = LAPACKE_dhseqr_work(LAPACK_COL_MAJOR, 'E', 'N', size, 1, size, memory, size, re, im, &unused, 1,
-                                 work, 11 * size) == 0;
-        for (size_t i = 0; i < n; i++) {
-            out[2 * i] = re[i];
-            out[2 * i + 1] = im[i];
-        }
+    if (!memory) return false;
+    double *re = memory + n * n, *im = re + n, *work = im + n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            memory[j * n + i] = h[i * (n + 1) + j];
+    bool ok = LAPACKE_dhseqr_work(LAPACK_COL_MAJOR, 'E', 'N', size, 1, size, memory, size, re, im, &unused, 1,
+                                  work, 11 * size) == 0;
+    for (size_t i = 0; i < n; i++) {
+        values[2 * i] = re[i];
+        values[2 * i + 1] = im[i];
     }
     pes_free(memory);
     return ok;
@@ -260,5 +258,6 @@ const struct pes_kernel_table pes_kernels_reference = {
     .cross_entropy = cross_entropy,
     .adamw_update = adamw_update,
     .sum_squares = sum_squares,
+    .eigenvalue_lanes = 1,
     .hessenberg_eigenvalues = hessenberg_eigenvalues,
 };

@@ -163,7 +163,7 @@ static enum pes_status draw_all(struct drawing *d, int draws, const struct pes_r
     while (moments.draws < draws) {
         struct pes_arena_mark mark = pes_arena_mark(arena);
         bool failed = false;
-        size_t count = PES_MIN((size_t)(draws - moments.draws), (size_t)PES_EIGENVALUE_LANES);
+        size_t count = PES_MIN((size_t)(draws - moments.draws), pes_eigenvalue_lanes());
         TRY(draw_batch(d, count, &stream, arena, &moments, &failed));
         if (failed) return PES_OK;
         pes_arena_rewind(arena, mark);
