@@ -57,7 +57,7 @@ expect 0 on 2 "$PESWEEP" run long.yaml -o graced.h5 && same whole.h5 graced.h5
 for victim in 0 1; do
     [ $open_mpi = yes ] || break
     rm -f bereaved.h5.log
-    OMPI_MCA_orte_abort_on_non_zero_status=0 on 3 "$PESWEEP" run long.yaml -o bereaved.h5 > out 2>&1 &
+    PRTE_MCA_state_base_recoverable=1 OMPI_MCA_orte_abort_on_non_zero_status=0 on 3 "$PESWEEP" run long.yaml -o bereaved.h5 > out 2>&1 &
     launcher=$!
     wait_for 120 started bereaved.h5
     sleep 0.2
