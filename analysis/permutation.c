@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* q[i] = (x[i] - origin) in grid units, |q| <= 2^bits; returns the largest error of one q, rounding included.
  */
@@ -73,11 +74,11 @@ static void finish_exact(const struct tally *tally, struct pes_test *test)
 }
 
 /* All k-subsets of c[n] in lexicographic order; sums[j] = sum of the first j members. */
-static void enumerate_subsets(size_t n, size_t k, const int64_t *c, size_t *member, int64_t *sums,
+static void enumerate_subsets(size_t n, size_t k, const int64_t *c, uint32_t *member, int64_t *sums,
                               struct tally *tally)
 {
     for (size_t j = 0; j < k; j++) {
-        member[j] = j;
+        member[j] = (uint32_t)j;
         sums[j + 1] = sums[j] + c[j];
     }
     for (;;) {
@@ -87,7 +88,7 @@ static void enumerate_subsets(size_t n, size_t k, const int64_t *c, size_t *memb
         while (j > 0 && member[j - 1] == n - k + j - 1)
             j--;
         if (j == 0) return;
-        size_t next = member[j - 1] + 1;
+        uint32_t next = member[j - 1] + 1;
         for (j--; j < k; j++) {
             member[j] = next++;
             sums[j + 1] = sums[j] + c[member[j]];
@@ -95,24 +96,73 @@ static void enumerate_subsets(size_t n, size_t k, const int64_t *c, size_t *memb
     }
 }
 
-/* A random k-subset per resample: the front of a partial Fisher-Yates shuffle. */
-static double draw_subsets(size_t n, size_t k, const int64_t *c, size_t *places,
+/* The k-subset of a resample, place[0 .. k-1]: the front of a partial Fisher-Yates shuffle of place[n]. */
+static void draw_subset(size_t n, size_t k, const struct pes_resampling *resampling, size_t resample,
+                        uint32_t *place)
+{
+    struct pes_stream stream = pes_stat_stream(resampling, resample);
+    for (size_t i = 0; i < n; i++)
+        place[i] = (uint32_t)i;
+    for (size_t i = 0; i < k; i++) {
+        size_t j = i + (size_t)pes_stream_below(&stream, n - i);
+        uint32_t chosen = place[j];
+        place[j] = place[i];
+        place[i] = chosen;
+    }
+}
+
+enum pes_status pes_stat_subsets_create(size_t n, size_t k, const struct pes_resampling *resampling,
+                                        struct pes_subsets *subsets)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    *subsets = (struct pes_subsets){n, k, resampling->resamples, resampling->seed, NULL};
+    if (pes_stat_choose(n, k) <= PES_MOST_ARRANGEMENTS ||
+        (double)k * (double)resampling->resamples * sizeof *subsets->member > MOST_BYTES)
+        return PES_OK;
+    uint32_t *places = pes_allocate((size_t)pes_stat_threads() * n, sizeof *places);
+    subsets->member = pes_allocate(k * resampling->resamples, sizeof *subsets->member);
+    if (places && subsets->member) {
+#pragma omp parallel for schedule(static) if (resampling->resamples * n > PES_STAT_WORTH_THREADS)
+        for (size_t r = 0; r < resampling->resamples; r++) {
+            uint32_t *place = places + pes_stat_thread() * n;
+            draw_subset(n, k, resampling, r, place);
+            memcpy(subsets->member + r * k, place, k * sizeof *place);
+        }
+    } else {
+        pes_stat_subsets_destroy(subsets);
+    }
+    pes_free(places);
+    return subsets->member ? PES_OK : PES_MEMORY;
+}
+
+void pes_stat_subsets_destroy(struct pes_subsets *subsets)
+{
+    pes_free(subsets->member);
+    subsets->member = NULL;
+}
+
+/* Those drawn beforehand, if they are what this test would draw. */
+static const uint32_t *known_subsets(size_t n, size_t k, const struct pes_resampling *resampling)
+{
+    const struct pes_subsets *known = resampling->subsets;
+    bool same = known && known->n == n && known->k == k && known->resamples == resampling->resamples &&
+                known->seed == resampling->seed;
+    return same ? known->member : NULL;
+}
+
+static double draw_subsets(size_t n, size_t k, const int64_t *c, uint32_t *places,
                            const struct pes_resampling *resampling, const struct tally *tally)
 {
+    const uint32_t *known = known_subsets(n, k, resampling);
     size_t extreme = 0;
 #pragma omp parallel for schedule(static) reduction(+ : extreme) if (resampling->resamples * n > PES_STAT_WORTH_THREADS)
     for (size_t r = 0; r < resampling->resamples; r++) {
-        struct pes_stream stream = pes_stat_stream(resampling, r);
-        size_t *place = places + pes_stat_thread() * n;
+        uint32_t *place = places + pes_stat_thread() * n;
+        const uint32_t *member = known ? known + r * k : place;
         int64_t sum = 0;
-        for (size_t i = 0; i < n; i++)
-            place[i] = i;
-        for (size_t i = 0; i < k; i++) {
-            size_t j = i + (size_t)pes_stream_below(&stream, n - i), chosen = place[j];
-            place[j] = place[i];
-            place[i] = chosen;
-            sum += c[chosen];
-        }
+        if (!known) draw_subset(n, k, resampling, r, place);
+        for (size_t i = 0; i < k; i++)
+            sum += c[member[i]];
         extreme += extremeness(tally->side, sum) >= tally->seen - tally->slack;
     }
     return (double)extreme;
@@ -127,7 +177,7 @@ static void finish_drawn(double extreme, size_t drawn, struct pes_test *test)
 }
 
 /* Sum over a of n q_i - sum q: zero on average, and proportional to the difference of means. */
-static void permute(size_t n, size_t m, int64_t *c, double error, size_t *member, int64_t *sums,
+static void permute(size_t n, size_t m, int64_t *c, double error, uint32_t *member, int64_t *sums,
                     enum pes_side side, const struct pes_resampling *resampling, struct pes_test *test)
 {
     size_t N = n + m;
@@ -159,7 +209,7 @@ enum pes_status pes_stat_permutation(size_t n, const double *a, size_t m, const 
     if (isnan(test->statistic) || N > 1000000) return PES_OK;
     double *pooled = pes_allocate(N, sizeof *pooled);
     int64_t *c = pes_allocate(2 * N + 1, sizeof *c);
-    size_t *member = pes_allocate((size_t)pes_stat_threads() * N, sizeof *member);
+    uint32_t *member = pes_allocate((size_t)pes_stat_threads() * N, sizeof *member);
     enum pes_status status = pooled && c && member ? PES_OK : PES_MEMORY;
     if (status == PES_OK) {
         for (size_t i = 0; i < N; i++)

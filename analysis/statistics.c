@@ -218,9 +218,16 @@ enum pes_status tables_comparisons(const struct tables *tables, struct pes_text 
         for (size_t s = 0; s < groups->num_series; s++)
             for (size_t o = s + 1; o < groups->num_series; o++)
                 list[all++] = (struct comparison){.panel = p, .first = s, .second = o};
+    /* Most groups have as many trials as the first. */
+    size_t each = all ? values.start[1] : 0;
+    struct pes_resampling resampling = tables->resampling;
+    struct pes_subsets subsets;
+    TRY(pes_stat_subsets_create(2 * each, each, &resampling, &subsets));
+    resampling.subsets = &subsets;
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < pairs; i++)
-        list[i].status = compare(groups, &values, &tables->resampling, &list[i]);
+        list[i].status = compare(groups, &values, &resampling, &list[i]);
+    pes_stat_subsets_destroy(&subsets);
     for (size_t i = 0; i < pairs; i++) {
         TRY(list[i].status);
         if (list[i].n && list[i].m) list[count++] = list[i];

@@ -53,13 +53,15 @@ struct pes_interval {
 /* mean +- t(level, n - 1) sd/sqrt(n). */
 struct pes_interval pes_stat_t_interval(size_t n, const double *x, double level);
 
+struct pes_subsets;
 struct pes_resampling {
     uint64_t seed;
-    size_t resamples; /* >= 1, below 2^32 */
-    double level;     /* of the interval, in (0, 1) */
-    bool percentile;  /* percentile interval even where BCa is defined */
+    size_t resamples;                  /* >= 1, below 2^32 */
+    double level;                      /* of the interval, in (0, 1) */
+    bool percentile;                   /* percentile interval even where BCa is defined */
+    const struct pes_subsets *subsets; /* drawn beforehand for permutation tests of their size; NULL: none */
 };
-#define PES_RESAMPLING_DEFAULT ((struct pes_resampling){0, 10000, 0.95, false})
+#define PES_RESAMPLING_DEFAULT ((struct pes_resampling){0, 10000, 0.95, false, NULL})
 
 /* A statistic of resampled elements: `index` holds count[0] elements of the first group (numbers 0 ..), then
  * count[1] of the second (numbers from the first group's size on), ...  `scratch` belongs to the call. Called
@@ -135,6 +137,18 @@ struct pes_test {
 
 /* Above this many arrangements a test draws resampling->resamples of them instead of enumerating. */
 #define PES_MOST_ARRANGEMENTS 1e7
+
+/* The subsets of k of n that a permutation test with this seed draws where there are too many arrangements:
+ * tests of the same size share them instead of drawing each for itself, with the same results.  An empty set,
+ * which serves no test, where all arrangements are looked at, and above 64 MB.  The caller destroys it. */
+struct pes_subsets {
+    size_t n, k, resamples;
+    uint64_t seed;
+    uint32_t *member; /* [resamples][k]; NULL: empty */
+};
+enum pes_status pes_stat_subsets_create(size_t n, size_t k, const struct pes_resampling *resampling,
+                                        struct pes_subsets *subsets);
+void pes_stat_subsets_destroy(struct pes_subsets *subsets);
 
 /* Two-sample permutation test of the difference of means (the statistic).  Arrangements are compared in
  * integers on a grid finer than the values' rounding, so sums that are equal on paper count as ties.

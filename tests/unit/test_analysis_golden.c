@@ -123,7 +123,7 @@ static void bca_interval_of_a_mean_is_within_its_tolerance(void **state)
     const json_t *bca = json_object_get(golden, "bca_mean");
     double x[64];
     size_t n = numbers(bca, "x", x);
-    struct pes_resampling resampling = {1, 100000, 0.95, false};
+    struct pes_resampling resampling = {1, 100000, 0.95, false, NULL};
     struct pes_interval interval;
     assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, n, x, &resampling, &interval));
     assert_true(fabs(interval.low - number(bca, "low")) <= number(bca, "tolerance"));

@@ -99,7 +99,7 @@ static void bca_of_skewed_and_of_two_samples_matches_scipy(void **state)
     (void)state;
     const double skewed[] = {1, 2, 3, 5, 9, 20};
     const double a[] = {0.61, 0.72, 0.55, 0.81, 0.67}, b[] = {0.58, 0.69, 0.52, 0.7, 0.63};
-    struct pes_resampling resampling = {3, 100000, 0.95, false};
+    struct pes_resampling resampling = {3, 100000, 0.95, false, NULL};
     struct pes_interval interval;
     assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, 6, skewed, &resampling, &interval));
     assert_near(interval.low, 3, 0.01);
@@ -113,7 +113,7 @@ static void intervals_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
     const double x[] = {0.61, 0.72, 0.55, 0.81, 0.67, 0.9, 0.3};
-    struct pes_resampling many = {0, 100000, 0.95, false}; /* enough to be worth threads */
+    struct pes_resampling many = {0, 100000, 0.95, false, NULL}; /* enough to be worth threads */
     struct pes_interval first, again;
     struct pes_test one, other;
     double y[40];
@@ -132,7 +132,7 @@ static void intervals_do_not_depend_on_the_number_of_threads(void **state)
     assert_true(first.low == again.low && first.high == again.high && first.estimate == again.estimate);
     assert_false(one.exact);
     assert_true(one.p == other.p);
-    struct pes_resampling seeded = {7, 10000, 0.95, true};
+    struct pes_resampling seeded = {7, 10000, 0.95, true, NULL};
     assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, 7, x, &PES_RESAMPLING_DEFAULT, &first));
     assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, 7, x, &seeded, &again));
     assert_true(first.low != again.low);
@@ -154,7 +154,7 @@ static void intervals_cover_the_truth_as_often_as_they_say(void **state)
                 x[i] += (double)(lcg >> 11) * 0x1p-53 - 0.5;
             }
         }
-        struct pes_resampling resampling = {(uint64_t)study, 1000, 0.95, false};
+        struct pes_resampling resampling = {(uint64_t)study, 1000, 0.95, false, NULL};
         struct pes_interval t = pes_stat_t_interval(10, x, 0.95), bca;
         assert_ok(pes_stat_location_interval(PES_LOCATION_MEAN, 10, x, &resampling, &bca));
         t_misses += t.low > 0 || t.high < 0;

@@ -10,7 +10,7 @@ static struct pes_question question(enum pes_claim_test test, const struct pes_p
                                  .alpha = 0.05,
                                  .num_pairs = num_pairs,
                                  .pairs = pairs,
-                                 .resampling = {0, 1000, 0.95, false}};
+                                 .resampling = {0, 1000, 0.95, false, NULL}};
 }
 
 static struct pes_pair pair(const char *against, size_t n, const double *first, size_t m, const double *other)

@@ -8,7 +8,7 @@
 
 static struct pes_arena *arena;
 static const char *folder;
-static const struct pes_resampling resampling = {0, 10000, 0.95, false};
+static const struct pes_resampling resampling = {0, 10000, 0.95, false, NULL};
 
 static int setup(void **state)
 {

@@ -333,7 +333,7 @@ static void groups_of_a_table_are_compared(void **state)
                                         .within = "model",
                                         .by = "score",
                                         .top = 1,
-                                        .resampling = {0, 100, 0.95, false}};
+                                        .resampling = {0, 100, 0.95, false, NULL}};
     assert_ok(pes_table_parse("t.csv", text, strlen(text), arena, &table));
     assert_ok(pes_table_compare(&table, &options, arena, &report));
     assert_int_equal(report.num_groups, 2);

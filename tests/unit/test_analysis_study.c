@@ -18,7 +18,7 @@ static struct pes_claim_result *judged(struct pes_study *study)
 {
     struct pes_claim_result *results;
     size_t num;
-    struct pes_resampling resampling = {0, 1000, 0.95, false};
+    struct pes_resampling resampling = {0, 1000, 0.95, false, NULL};
     assert_ok(pes_study_judge(study, &resampling, &results, &num));
     assert_int_equal(num, study->sweep->num_claims);
     return results;

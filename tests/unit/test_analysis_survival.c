@@ -2,7 +2,7 @@
  */
 #include "analysis_support.h"
 
-static const struct pes_resampling resampling = {0, 10000, 0.95, false};
+static const struct pes_resampling resampling = {0, 10000, 0.95, false, NULL};
 
 static void median(size_t n, const double *time, const bool *reached, double expected, bool expected_found)
 {

@@ -1,7 +1,7 @@
 /* Permutation, sign-flip and rank tests: known shares of arrangements, ties, smallest reachable p. */
 #include "analysis_support.h"
 
-static const struct pes_resampling resampling = {0, 10000, 0.95, false};
+static const struct pes_resampling resampling = {0, 10000, 0.95, false, NULL};
 
 static struct pes_test permutation(size_t n, const double *a, size_t m, const double *b, enum pes_side side)
 {
@@ -37,13 +37,53 @@ static void four_against_three_has_one_arrangement_in_thirty_five(void **state)
     assert_near(permutation(3, b, 4, a, PES_LESS).p, 1, 1e-15);
 }
 
+static void subsets_drawn_beforehand_give_the_same_p(void **state)
+{
+    (void)state;
+    double x[60];
+    for (int i = 0; i < 60; i++)
+        x[i] = i * 37 % 61 + (i < 30 ? 4 : 0);
+    struct pes_resampling with = resampling;
+    struct pes_subsets subsets, few;
+    assert_ok(pes_stat_subsets_create(60, 30, &resampling, &subsets));
+    assert_non_null(subsets.member);
+    with.subsets = &subsets;
+    struct pes_test own, shared;
+    assert_ok(pes_stat_permutation(30, x, 30, x + 30, PES_TWO_SIDED, 0, &resampling, &own));
+    assert_ok(pes_stat_permutation(30, x, 30, x + 30, PES_TWO_SIDED, 0, &with, &shared));
+    assert_true(own.p > 0.01 && own.p < 0.5);
+    assert_true(own.p == shared.p);
+    assert_ok(pes_stat_mann_whitney(30, x, 30, x + 30, PES_TWO_SIDED, &resampling, &own));
+    assert_ok(pes_stat_mann_whitney(30, x, 30, x + 30, PES_TWO_SIDED, &with, &shared));
+    assert_true(own.p == shared.p);
+    /* A test of another size, or with another seed, draws its own. */
+    assert_ok(pes_stat_permutation(29, x, 30, x + 29, PES_TWO_SIDED, 0, &resampling, &own));
+    assert_ok(pes_stat_permutation(29, x, 30, x + 29, PES_TWO_SIDED, 0, &with, &shared));
+    assert_true(own.p == shared.p);
+    struct pes_resampling seeded = resampling;
+    seeded.seed = 5;
+    assert_ok(pes_stat_permutation(30, x, 30, x + 30, PES_TWO_SIDED, 0, &seeded, &own));
+    seeded.subsets = &subsets;
+    assert_ok(pes_stat_permutation(30, x, 30, x + 30, PES_TWO_SIDED, 0, &seeded, &shared));
+    assert_true(own.p == shared.p);
+    /* They are what the test looks at. */
+    for (size_t i = 0; i < 30 * resampling.resamples; i++)
+        subsets.member[i] = (uint32_t)(i % 30);
+    assert_ok(pes_stat_permutation(30, x, 30, x + 30, PES_TWO_SIDED, 0, &with, &shared));
+    assert_true(shared.p == 1);
+    pes_stat_subsets_destroy(&subsets);
+    /* None where all arrangements are looked at. */
+    assert_ok(pes_stat_subsets_create(10, 5, &resampling, &few));
+    assert_null(few.member);
+}
+
 static void unlucky_draws_never_give_a_p_of_zero(void **state)
 {
     (void)state;
     double a[20], b[20];
     for (int i = 0; i < 20; i++)
         a[i] = i, b[i] = 1000 + i;
-    struct pes_resampling few = {0, 99, 0.95, false};
+    struct pes_resampling few = {0, 99, 0.95, false, NULL};
     struct pes_test test;
     assert_ok(pes_stat_permutation(20, a, 20, b, PES_TWO_SIDED, 0, &few, &test));
     assert_false(test.exact);
@@ -176,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(separated_groups_have_the_smallest_reachable_p),
         cmocka_unit_test(four_against_three_has_one_arrangement_in_thirty_five),
+        cmocka_unit_test(subsets_drawn_beforehand_give_the_same_p),
         cmocka_unit_test(unlucky_draws_never_give_a_p_of_zero),
         cmocka_unit_test(sums_equal_on_paper_are_ties),
         cmocka_unit_test(floats_are_compared_with_the_rounding_of_floats),
