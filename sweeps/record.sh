@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # record.sh RESULTS.h5 [FIGURE...] - keeps what a claim's verdict rests on in sweeps/results/<sweep>/: the verdicts, the
-# value of each trial, the figure of these and others named, and in run.txt the run and the hashes. PESWEEP names the
-# program.
+# value of each trial, the figure of these and others named, and in run.txt the run and the hashes; of a sweep without
+# claims the table of its groups instead of verdicts. PESWEEP names the program.
 set -euo pipefail
 results=${1:?record.sh RESULTS.h5 [FIGURE...]}
 shift
@@ -17,8 +17,14 @@ fact() { sed -nE "s/^ *\"$2\": \"?([^\",]*)\"?,?$/\1/p" "$work/$1.json" | head -
 name=$(fact report name)
 folder=$(dirname "$0")/results/$name
 mkdir -p "$folder"
-cp "$work/report/tables/"{claims,claim_values,trials}.csv "$folder/"
-for figure in claims "$@"; do
+cp "$work/report/tables/trials.csv" "$folder/"
+if [ "$(wc -l <"$work/report/tables/claims.csv")" -gt 1 ]; then
+    cp "$work/report/tables/"{claims,claim_values}.csv "$folder/"
+    set -- claims "$@"
+else
+    cp "$work/report/tables/groups.csv" "$folder/"
+fi
+for figure in "$@"; do
     cp "$work/report/figures/$figure.svg" "$folder/"
 done
 {

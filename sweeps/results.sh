@@ -32,13 +32,18 @@ section() {
     local name=$1 figure title notes=results/$1/notes.md
     if [ -e "$notes" ]; then title=$(head -n 1 "$notes"); else title="$name"; fi
     printf '\n## %s\n\n' "$title"
-    [ "$(wc -l <"results/$name/claims.csv")" -le 1 ] || verdicts "results/$name/claims.csv"
+    [ ! -e "results/$name/claims.csv" ] || verdicts "results/$name/claims.csv"
     if [ -e "$notes" ]; then tail -n +2 "$notes"; fi
     printf '\nTrials: %s. [Sweep](%s.yaml): SHA-256 `%s`.\n' "$(fact "$name" trials)" "$name" \
         "$(fact "$name" "sweep file, SHA-256")"
     printf 'Latest run: %s; program %s.\n' "$(fact "$name" run)" "$(fact "$name" program)"
     printf 'Results file: SHA-256 `%s`.\n' "$(fact "$name" "results file, SHA-256")"
-    printf "[Value of each trial](results/%s/claim_values.csv), [trials](results/%s/trials.csv)." "$name" "$name"
+    if [ -e "results/$name/claims.csv" ]; then
+        printf '[Value of each trial](results/%s/claim_values.csv), ' "$name"
+    else
+        printf '[Groups](results/%s/groups.csv), ' "$name"
+    fi
+    printf '[trials](results/%s/trials.csv).' "$name"
     for figure in results/"$name"/*.svg; do
         if [ -e "$figure" ]; then printf ' [Figure: %s](%s).' "$(basename "$figure" .svg)" "$figure"; fi
     done
