@@ -64,9 +64,11 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
     rm -f linger/*
     writer=$([ $((RANDOM % 2)) = 0 ] && echo shared || echo rank0)
     point=
+    # More is finished than one sweep can spare: now no kill may let a trial come to its end.
+    ahead=$((finished * kills > 50 * struck))
     # As many inside a write as at random moments; so long a life that the trials last for all kills.
     if [ $((2 * inside)) -lt "$kills" ] && [ $((struck - inside)) -ge "$inside" ]; then
-        point=${points[RANDOM % 4]}
+        point=${points[RANDOM % (4 - ahead)]} # at the last of them a trial counts as finished
         touch linger/$point
     fi
     life=$((whole * (60 - finished) / 60 / (kills - struck)))
@@ -78,10 +80,14 @@ while [ $struck -lt "$kills" ] && [ $failed = 0 ]; do
     if [ -n "$point" ]; then
         strike_writing && inside=$((inside + 1)) && struck=$((struck + 1))
     else
-        # Every third from the first moment on, the others once trials run: but not while more are finished than one
-        # sweep can spare, since whatever a kill inside a write left unfinished is finished a moment later.
-        ahead=$((finished * kills > 50 * struck))
-        if [ $((number % 3)) = 0 ] || [ $ahead = 1 ]; then life=1000; else wait_for 120 begun "$started"; fi
+        # Every third from the first moment on, the others once trials run.
+        if [ $ahead = 1 ]; then
+            life=300
+        elif [ $((number % 3)) = 0 ]; then
+            life=1000
+        else
+            wait_for 120 begun "$started"
+        fi
         strike_anyone $((RANDOM % (1 + life))) && struck=$((struck + 1))
     fi
     { wait $wrapper; } 2> /dev/null
